@@ -1,0 +1,102 @@
+"""Sorted entries become tables: where one ends and the next begins."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from compaction.levels import Run
+from compaction.plan import GRANDPARENT_TABLES_MAX
+from compaction.result import CompactionError
+from sstable import Columns, TableMeta
+
+# A table is full when less than this share of it is left: compressed data would fill it by ever
+# smaller pieces.
+_FULL_SHARE = 16
+
+
+class TableSink(Protocol):
+    """A table being written.  Whoever makes sinks also removes what a failed job leaves of them."""
+
+    @property
+    def size_estimate(self) -> int: ...
+
+    def add(self, columns: Columns) -> None: ...
+
+    def finish(self) -> TableMeta:
+        """Complete the file, durably, and close it."""
+
+
+class Outputs:
+    """The tables of one job, one after the other; all entries of a key stay in one table."""
+
+    def __init__(self, create: Callable[[], TableSink], table_bytes_max: int, grandparents: Run = ()) -> None:
+        self.entries = 0
+        self._create = create
+        self._table_bytes_max = table_bytes_max
+        self._grandparents = grandparents
+        self._tables: list[TableMeta] = []
+        self._sink: TableSink | None = None
+        self._stop: bytes | None = None
+        self._last_key: bytes | None = None
+
+    def add(self, columns: Columns) -> None:
+        """Write sorted entries, whose keys are all above those written before."""
+        if len(columns) == 0:
+            return
+        if self._last_key is not None and columns.key(0) <= self._last_key:
+            raise CompactionError(f"key {columns.key(0)!r:.60} comes after {self._last_key!r:.60}")
+        self._last_key = columns.key(len(columns) - 1)
+        self.entries += len(columns)
+        while len(columns):
+            sink = self._sink_for(columns.key(0))
+            count = self._fitting(columns, self._table_bytes_max - sink.size_estimate)
+            sink.add(columns.slice(0, count))
+            columns = columns.slice(count, len(columns))
+
+    def finish(self) -> tuple[TableMeta, ...]:
+        """Complete the last table; return all, in key order."""
+        self._finish_table()
+        return tuple(self._tables)
+
+    def _sink_for(self, key: bytes) -> TableSink:
+        """The current table if it takes `key`, else a new one."""
+        is_past = self._stop is not None and key >= self._stop
+        if self._sink is not None and (is_past or self._is_full(self._sink)):
+            self._finish_table()
+        if self._sink is None:
+            self._sink = self._create()
+            self._stop = self._grandparents_stop(key)
+        return self._sink
+
+    def _finish_table(self) -> None:
+        if self._sink is not None:
+            self._tables.append(self._sink.finish())
+            self._sink = None
+
+    def _is_full(self, sink: TableSink) -> bool:
+        return self._table_bytes_max - sink.size_estimate <= self._table_bytes_max // _FULL_SHARE
+
+    def _fitting(self, columns: Columns, room: int) -> int:
+        """How many entries to add to a table with `room` bytes left: whole keys, at least one."""
+        count = len(columns)
+        keys = range(count)
+        if columns.key_bytes + columns.value_bytes > room:
+            ends = (columns.key_offsets[1:] - columns.key_offsets[0]).astype(np.int64)
+            ends += columns.value_offsets[1:] - columns.value_offsets[0]
+            last = max(0, int(np.searchsorted(ends, room, side="right")) - 1)
+            count = bisect_right(keys, columns.key(last), lo=last, key=columns.key)
+        if self._stop is not None and columns.key(count - 1) >= self._stop:
+            count = bisect_left(keys, self._stop, hi=count, key=columns.key)
+        return count
+
+    def _grandparents_stop(self, key: bytes) -> bytes | None:
+        """Where a table that begins at `key` must end not to lie over too much of the level below."""
+        bytes_left = GRANDPARENT_TABLES_MAX * self._table_bytes_max
+        first = bisect_left(self._grandparents, key, key=lambda table: table.largest)
+        for table in self._grandparents[first:]:
+            bytes_left -= table.size_bytes
+            if bytes_left < 0 and table.smallest > key:
+                return table.smallest
+        return None
