@@ -1,0 +1,75 @@
+"""An embedded key-value store whose log is a first-class citizen.
+
+    import lsm
+
+    with lsm.open("db") as db:
+        db[b"k"] = b"v"
+
+`lsm.open` returns a `DB`, a mutable mapping from bytes to bytes in key order, with batches, snapshots,
+ranges and keyspaces.  A write that returned survives a crash.  README.md has a tour; ARCHITECTURE.md,
+beside this file, says how the parts hang together.
+"""
+
+from lsm.batch import WriteBatch
+from lsm.db import DB
+from lsm.errors import (
+    BackgroundError,
+    ClosedError,
+    CommitUncertain,
+    CorruptionError,
+    DiskFull,
+    Error,
+    ForkedError,
+    InvalidArgument,
+    InvalidType,
+    KeyspaceNotFound,
+    LockedError,
+    LogCorrupt,
+    ManifestCorrupt,
+    NotAStore,
+    OffsetOutOfRange,
+    ReadOnlyError,
+    StoreNotFound,
+    TableCorrupt,
+    UnsupportedFormat,
+    WriteInterrupted,
+)
+from lsm.keyspace import Keyspace
+from lsm.opening import open_store as open
+from lsm.options import Options
+from lsm.snapshot import Snapshot
+from lsm.stats import Stats
+from lsm.verify import Problem, VerifyReport, verify
+
+__all__ = [
+    "DB",
+    "BackgroundError",
+    "ClosedError",
+    "CommitUncertain",
+    "CorruptionError",
+    "DiskFull",
+    "Error",
+    "ForkedError",
+    "InvalidArgument",
+    "InvalidType",
+    "Keyspace",
+    "KeyspaceNotFound",
+    "LockedError",
+    "LogCorrupt",
+    "ManifestCorrupt",
+    "NotAStore",
+    "OffsetOutOfRange",
+    "Options",
+    "Problem",
+    "ReadOnlyError",
+    "Snapshot",
+    "Stats",
+    "StoreNotFound",
+    "TableCorrupt",
+    "UnsupportedFormat",
+    "VerifyReport",
+    "WriteBatch",
+    "WriteInterrupted",
+    "open",
+    "verify",
+]

@@ -1,0 +1,197 @@
+"""The background: lanes of threads that call `step`, and what happens when a job fails.
+
+A flush must not wait behind a long compaction, so each has a lane of its own.  A test calls `step` by hand.
+"""
+
+import errno
+import logging
+import threading
+from collections.abc import Callable
+
+from lsm.commit import Committer
+from lsm.errors import BackgroundError, CorruptionError, DiskFull, Error
+from lsm.executor import Cancelled, Executor, InlineExecutor, ProcessExecutor
+from lsm.jobs import Compaction, Jobs, remove_obsolete
+from lsm.pressure import Pressure, Throttle
+from lsm.state import State
+
+logger = logging.getLogger("lsm")
+
+_IDLE_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
+_SMALL_BYTES = 1024 * 1024
+"""Work below this is done at once in the thread: a worker process would cost more than it saves."""
+
+
+class Background:
+    """Flushes and compacts an open store."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.jobs = Jobs(state)
+        self.mode = state.options.background
+        self.throttle = Throttle(state, self.step if self.mode == "manual" else None)
+        self._inline = InlineExecutor(state.fs, state.clock)
+        self._executors: list[Executor] = [self._inline]
+        self._compactor = self._new_executor()
+        self._threads: list[threading.Thread] = []
+        self._stopping = threading.Event()
+        self._committer: Committer | None = None
+
+    def start(self, committer: Committer) -> None:
+        """Begin to work for a committer's store."""
+        self._committer = committer
+        if self.mode != "manual":
+            self._start_lane("lsm-flush", self._flush_step, self._new_executor())
+            self._start_lane("lsm-compact", self._compact_step, self._compactor)
+        if self._state.options.sync != "always" or self.mode != "manual":
+            self._start("lsm-sync", self._sync_loop)
+
+    def stop(self) -> None:
+        """End the lanes; a job in the middle is given up and leaves nothing behind."""
+        self._stopping.set()
+        for executor in self._executors:
+            executor.close()
+        with self._state.lock:
+            self._state.changed.notify_all()
+        if self._committer is not None:
+            self._committer.wants_sync.set()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def step(self) -> bool:
+        """Do the most pressing job to its end; False if there was none."""
+        return self._flush_step(self._inline) or self._compact_step(self._inline)
+
+    def compact_range(self, keyspace: int, start: bytes | None, stop: bytes | None) -> None:
+        """Bring a range of a keyspace into as few tables as it needs."""
+        executor = self._compactor
+        while (compaction := self.jobs.next_full(keyspace, start, stop)) is not None:
+            with self.jobs.claimed(compaction) as is_ours:
+                if is_ours:
+                    self.jobs.compact(compaction, executor)
+                    self._after_job()
+                    continue
+            with self._state.lock:  # another job has some of the tables: look again when it is done
+                self._state.changed.wait(_IDLE_SECONDS)
+            self._check()
+
+    def wait_for_flush(self) -> None:
+        """Return when nothing sealed is left."""
+        while self.jobs.next_flush() is not None:
+            if self.mode == "manual":
+                self._flush_step(self._inline)
+                continue
+            self._check()
+            with self._state.lock:
+                if self._state.sealed:
+                    self._state.changed.wait(0.1)
+
+    def wait_for_room(self, log_bytes: int) -> None:
+        """Hold a writer back while flush and compaction are behind."""
+        assert self._committer is not None
+        pressure = self.throttle.wait()
+        step = self.throttle_step(pressure)
+        self._committer.look_again(log_bytes + step)
+
+    @staticmethod
+    def throttle_step(pressure: Pressure) -> int:
+        """Return how much may be written before the pressure is looked at again."""
+        return 64 * 1024 if pressure.level > 0 else 1 << 62
+
+    def _check(self) -> None:
+        failure = self._state.failure or self.throttle.trouble
+        if failure is not None:
+            raise BackgroundError(errno.EIO, f"background work has failed: {failure}") from failure
+        if self._stopping.is_set():
+            raise BackgroundError(errno.ESHUTDOWN, "the store was closed meanwhile")
+
+    def _new_executor(self) -> Executor:
+        executor = ProcessExecutor(self._state.fs) if self.mode == "process" else self._inline
+        self._executors.append(executor)
+        return executor
+
+    def _start_lane(self, name: str, step: Callable[[Executor], bool], executor: Executor) -> None:
+        self._start(name, lambda: self._lane_loop(step, executor))
+
+    def _start(self, name: str, run: Callable[[], None]) -> None:
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _lane_loop(self, step: Callable[[Executor], bool], executor: Executor) -> None:
+        while not self._stopping.is_set():
+            try:
+                worked = step(executor)
+                self.throttle.trouble = None
+            except Cancelled:
+                return
+            except Exception as error:  # noqa: BLE001  # whatever it is, it must not disappear
+                self._job_failed(error)
+                self._stopping.wait(_RETRY_SECONDS)
+                continue
+            if not worked:
+                with self._state.lock:
+                    self._state.changed.wait(_IDLE_SECONDS)
+
+    def _flush_step(self, executor: Executor) -> bool:
+        generation = self.jobs.next_flush()
+        if generation is None or self._state.failure is not None:
+            return False
+        self.jobs.flush(generation, self._inline if generation.log_bytes < _SMALL_BYTES else executor)
+        self._after_job()
+        return True
+
+    def _compact_step(self, executor: Executor) -> bool:
+        if self._state.failure is not None:
+            return False
+        compaction = self.jobs.next_compaction()
+        if compaction is None:
+            remove_obsolete(self._state)
+            return False
+        with self.jobs.claimed(compaction) as is_ours:
+            if is_ours:
+                self.jobs.compact(compaction, self._executor_for(compaction, executor))
+        self._after_job()
+        return True
+
+    def _executor_for(self, compaction: Compaction, executor: Executor) -> Executor:
+        return self._inline if compaction.plan.input_bytes < _SMALL_BYTES else executor
+
+    def _after_job(self) -> None:
+        remove_obsolete(self._state)
+        if self._committer is not None:
+            self._committer.pause_at = 0  # the pressure has changed: the next write looks
+
+    def _job_failed(self, error: Exception) -> None:
+        """Keep what failed visible: out of space is waited out, anything else ends writing."""
+        logger.error("background work on %s failed: %s", self._state.fs.name, error)
+        self.jobs.counters.retries += 1
+        if isinstance(error, DiskFull) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            self.throttle.trouble = DiskFull(self._state.fs.name, "flushing or compacting")
+        elif isinstance(error, CorruptionError):
+            self._state.fail(error)
+        elif isinstance(error, ChildProcessError) and self.jobs.counters.retries < 3:
+            self.throttle.trouble = Error(str(error))
+        else:
+            self._state.fail(
+                BackgroundError(errno.EIO, f"background work failed: {type(error).__name__}: {error}")
+            )
+
+    def _sync_loop(self) -> None:
+        """Sync the log beside the writers: every interval, or when a lot has gathered."""
+        committer = self._committer
+        assert committer is not None
+        every = (
+            self._state.options.sync_interval_ms / 1000 if self._state.options.sync == "interval" else None
+        )
+        while not self._stopping.is_set():
+            committer.wants_sync.wait(every)
+            committer.wants_sync.clear()
+            if self._stopping.is_set() or self._state.failure is not None:
+                continue
+            try:
+                committer.sync()
+            except Error:
+                logger.exception("syncing the log of %s failed", self._state.fs.name)

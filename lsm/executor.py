@@ -1,0 +1,133 @@
+"""Who does a task: this thread, or a worker process."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Protocol
+
+from lsm.clock import Clock
+from lsm.fs_types import FileSystem
+from lsm.task_json import Task, decode_result, encode_task
+from lsm.tasks import FlushTask, TaskResult, run_compaction, run_flush
+
+logger = logging.getLogger("lsm")
+
+
+class Executor(Protocol):
+    """Does tasks, one at a time."""
+
+    def run(self, task: Task) -> TaskResult:
+        """Do a task to its end."""
+
+    def close(self) -> None:
+        """Give up whatever is needed for doing tasks."""
+
+
+class Cancelled(Exception):
+    """The store is closing; the task has removed what it made."""
+
+
+class InlineExecutor:
+    """Does tasks in the calling thread, letting others run between steps."""
+
+    def __init__(self, fs: FileSystem, clock: Clock) -> None:
+        self._fs = fs
+        self._clock = clock
+        self._is_closed = False
+
+    def run(self, task: Task) -> TaskResult:
+        """Do a task to its end."""
+        if isinstance(task, FlushTask):
+            return run_flush(self._fs, self._clock, task, self._between)
+        return run_compaction(self._fs, self._clock, task, self._between)
+
+    def close(self) -> None:
+        """Make a running task stop at its next step."""
+        self._is_closed = True
+
+    def _between(self) -> None:
+        if self._is_closed:
+            raise Cancelled
+        self._clock.sleep(0)  # gives the interpreter to whoever waits for it
+
+
+class ProcessExecutor:
+    """Does tasks in a worker process, started when the first one comes."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._one_at_a_time = threading.Lock()
+        self._is_closed = False
+
+    def run(self, task: Task) -> TaskResult:
+        """Do a task to its end."""
+        with self._one_at_a_time:
+            process = self._started()
+            line = _ask(process, encode_task(self._fs.name, task))
+        if not line.endswith(b"\n"):
+            self._forget(process)
+            if self._is_closed:
+                raise Cancelled
+            raise ChildProcessError(f"the worker process ended with {process.wait()} in the middle of a task")
+        result, io = decode_result(line)
+        self._fs.counters.add(io)
+        return result
+
+    def close(self) -> None:
+        """End the worker, if need be in the middle of a task: the next opening removes what it leaves."""
+        with self._lock:
+            self._is_closed = True
+            process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._is_closed:
+                raise Cancelled
+            if self._process is None:
+                self._process = _start_worker()
+            return self._process
+
+    def _forget(self, process: "subprocess.Popen[bytes]") -> None:
+        with self._lock:
+            if self._process is process:
+                self._process = None
+
+
+def _ask(process: "subprocess.Popen[bytes]", question: bytes) -> bytes:
+    """Return the worker's answer, empty if it is gone."""
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(question)
+        process.stdin.flush()
+        return process.stdout.readline()
+    except (OSError, ValueError):
+        return b""  # a broken pipe, or one that was closed under us
+
+
+def _start_worker() -> "subprocess.Popen[bytes]":
+    # The child finds this very package, however the parent came by it; it never runs the parent's main
+    # module.
+    here = str(Path(__file__).resolve().parent.parent)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "lsm.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+        close_fds=True,
+        start_new_session=True,  # Ctrl-C in a terminal is for the parent to handle
+    )

@@ -1,0 +1,221 @@
+"""Background work on an open store: choose a job, have it done, install what came out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from compaction import CompactionPlan, LeveledPolicy, plan_full
+from lsm.executor import Executor
+from lsm.filenames import segment_name, table_name
+from lsm.state import Generation, State
+from lsm.tasks import CompactionTask, FlushTask, Output, TaskResult
+from lsm.version import SegmentMeta, TableChange, VersionEdit
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """A plan for one keyspace."""
+
+    keyspace: int
+    plan: CompactionPlan
+
+
+@dataclass(slots=True)
+class JobCounters:
+    """How much the background has done."""
+
+    flushes: int = 0
+    compactions: int = 0
+    moves: int = 0
+    entries_in: int = 0
+    entries_out: int = 0
+    retries: int = 0
+
+
+class Jobs:
+    """Knows what is to be done and how its result is installed; runs nothing by itself."""
+
+    def __init__(self, state: State) -> None:
+        options = state.options
+        self._state = state
+        self.counters = JobCounters()
+        self.policy = LeveledPolicy(
+            level_ratio=options.level_ratio,
+            l0_tables_max=options.l0_tables_max,
+            base_bytes=max(options.table_bytes_max, options.seal_bytes * options.l0_tables_max),
+            table_bytes_max=options.table_bytes_max,
+            levels_max=options.levels_max,
+            tombstone_age_seconds=options.tombstone_age_seconds,
+        )
+
+    def next_flush(self) -> Generation | None:
+        """Return the oldest sealed generation: they are flushed in order."""
+        with self._state.lock:
+            return self._state.sealed[0] if self._state.sealed else None
+
+    def flush(self, generation: Generation, executor: Executor) -> None:
+        """Write a sealed generation to L0 and let its memory and its log segment go."""
+        state = self._state
+        segment = next(meta for meta in state.version.segments if meta.number == generation.segment)
+        numbers = len(state.version.keyspaces) + 2 * generation.log_bytes // state.options.table_bytes_max + 8
+        task = FlushTask(
+            segment=segment,
+            keyspaces=tuple(state.version.keyspaces),
+            output=self._output(numbers, with_snapshots_of=state),
+        )
+        result = executor.run(task)
+        with state.edit_lock:
+            state.install(self._flush_edit(segment, generation, result), flushed=generation)
+        self._remove_tables(result)
+        self.counters.flushes += 1
+        self._count(result)
+        state.remove_file(segment_name(segment.number))
+
+    def _flush_edit(self, segment: SegmentMeta, generation: Generation, result: TaskResult) -> VersionEdit:
+        keyspaces = self._state.version.keyspaces
+        return VersionEdit(
+            next_number=self._state.next_number,
+            flushed_seq=generation.last_seq,
+            segments_removed=(segment.number,),
+            tables_added=tuple(
+                TableChange(keyspace=keyspace, level=0, table=meta)
+                for keyspace, meta in result.tables
+                if keyspace in keyspaces
+            ),
+        )
+
+    def next_compaction(self) -> Compaction | None:
+        """Return the most pressing plan of all keyspaces."""
+        state = self._state
+        with state.lock:
+            oldest = state.snapshots[0] if state.snapshots else None
+            busy = frozenset(state.busy)
+        found = [
+            Compaction(meta.id, plan)
+            for meta in state.version.keyspaces.values()
+            if (plan := self.policy.choose(meta.levels, busy, state.clock.now_us(), oldest)) is not None
+        ]
+        return max(found, key=lambda compaction: compaction.plan.score, default=None)
+
+    def next_full(self, keyspace: int, start: bytes | None, stop: bytes | None) -> Compaction | None:
+        """Return a plan that brings a range of a keyspace into one level, or None if it is there."""
+        if keyspace not in self._state.version.keyspaces:
+            return None
+        levels = self._state.levels(keyspace)
+        padding = ((),) * (self._state.options.levels_max - len(levels))
+        with self._state.lock:
+            oldest = self._state.snapshots[0] if self._state.snapshots else None
+        plan = plan_full((*levels, *padding), start, stop, oldest_snapshot=oldest)
+        return None if plan is None else Compaction(keyspace, plan)
+
+    def compact(self, compaction: Compaction, executor: Executor) -> None:
+        """Carry out a plan; the caller has claimed its tables."""
+        plan, state = compaction.plan, self._state
+        if plan.kind == "move":
+            result = TaskResult(tuple((compaction.keyspace, table) for table in plan.tables))
+            self.counters.moves += 1
+        else:
+            result = executor.run(self._compaction_task(compaction))
+            self.counters.compactions += 1
+            self._count(result)
+        with state.edit_lock:
+            if compaction.keyspace in state.version.keyspaces:
+                state.install(self._compaction_edit(compaction, result))
+            elif plan.kind == "merge":
+                self._remove_tables(result)  # dropped meanwhile
+
+    def _compaction_task(self, compaction: Compaction) -> CompactionTask:
+        plan, state = compaction.plan, self._state
+        # Outputs are cut by size and by what lies below; both add tables.
+        numbers = 2 * (plan.input_bytes // state.options.table_bytes_max + len(plan.output_grandparents)) + 16
+        return CompactionTask(
+            keyspace=compaction.keyspace,
+            runs=plan.inputs,
+            deeper=plan.deeper,
+            grandparents=plan.output_grandparents,
+            oldest_tombstone_time=plan.oldest_tombstone_time,
+            output=self._output(numbers, with_snapshots_of=state),
+        )
+
+    def _compaction_edit(self, compaction: Compaction, result: TaskResult) -> VersionEdit:
+        levels = {
+            table.number: level
+            for level, tables in enumerate(self._state.levels(compaction.keyspace))
+            for table in tables
+        }
+        return VersionEdit(
+            next_number=self._state.next_number,
+            tables_removed=tuple(
+                TableChange(keyspace=compaction.keyspace, level=levels[table.number], table=table)
+                for table in compaction.plan.tables
+            ),
+            tables_added=tuple(
+                TableChange(keyspace=keyspace, level=compaction.plan.output_level, table=meta)
+                for keyspace, meta in result.tables
+            ),
+        )
+
+    def _remove_tables(self, result: TaskResult) -> None:
+        """Remove tables that were written for a keyspace which is no more."""
+        for keyspace, meta in result.tables:
+            if keyspace not in self._state.version.keyspaces:
+                self._state.remove_file(table_name(meta.number))
+
+    @contextmanager
+    def claimed(self, compaction: Compaction) -> Iterator[bool]:
+        """Keep other jobs off the tables of a plan; False if another job was faster."""
+        numbers = compaction.plan.input_numbers
+        with self._state.lock:
+            is_ours = not (self._state.busy & numbers)
+            if is_ours:
+                self._state.busy |= numbers
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                with self._state.lock:
+                    self._state.busy -= numbers
+
+    def _output(self, number_count: int, *, with_snapshots_of: State) -> Output:
+        state = with_snapshots_of
+        with state.lock:
+            snapshots = tuple(dict.fromkeys(state.snapshots))
+        return Output(
+            store_id=state.version.store_id,
+            first_number=self._reserve_numbers(number_count),
+            number_count=number_count,
+            options=state.options.table_options(),
+            table_bytes_max=state.options.table_bytes_max,
+            snapshots=snapshots,
+        )
+
+    def _reserve_numbers(self, count: int) -> int:
+        """Take file numbers durably.
+
+        A worker may outlive a killed store for a moment; the next one must not give the same numbers away
+        again.
+        """
+        state = self._state
+        with state.edit_lock:
+            first = state.new_number(count)
+            if state.options.background == "process":
+                state.manifest.append(VersionEdit(next_number=state.next_number))
+        return first
+
+    def _count(self, result: TaskResult) -> None:
+        self.counters.entries_in += result.entries_in
+        self.counters.entries_out += result.entries_out
+
+
+def remove_obsolete(state: State, *, even_if_held: bool = False) -> None:
+    """Remove the files of tables that no version has and nobody can read any more."""
+    with state.lock:
+        held = (
+            set()
+            if even_if_held
+            else {n for n in state.obsolete if n in state.busy or state.tables.is_held(n)}
+        )
+        numbers = sorted(state.obsolete - held)
+        state.obsolete.difference_update(numbers)
+    for number in numbers:
+        state.remove_file(table_name(number))

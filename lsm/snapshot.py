@@ -1,0 +1,99 @@
+"""A snapshot: the store as it was at one moment, for as long as it is held."""
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from weakref import finalize
+
+from lsm.errors import ClosedError
+from lsm.memtable import Layer
+from lsm.reading import Pair, Readable, scan_view
+from lsm.state import Space, SpaceView, State
+from sstable import DELETED
+
+
+class SnapshotHold:
+    """Keeps a sequence number readable until it is released, by hand or by the garbage collector."""
+
+    __slots__ = ("__weakref__", "_release", "pinned", "seq", "state")
+
+    def __init__(self, state: State, *, pins_views: bool) -> None:
+        self.state = state
+        self.seq = state.take_snapshot()
+        # A process that only reads cannot keep the writer from dropping old versions; it holds on to the
+        # files.
+        self.pinned: dict[int, SpaceView] = (
+            {space.id: space.view for space in state.spaces.values()} if pins_views else {}
+        )
+        self._release = finalize(self, state.release_snapshot, self.seq)
+        self._release.atexit = False
+
+    @property
+    def is_released(self) -> bool:
+        """Tell whether it is held no more."""
+        return not self._release.alive
+
+    def release(self) -> None:
+        """Let it go; the second call does nothing."""
+        self._release()
+        self.pinned = {}
+
+
+class Snapshot(Readable):
+    """One keyspace at one moment.  A context manager; `close` lets old versions go."""
+
+    __slots__ = ("_hold", "_layers", "_open_keyspace", "_space", "_view")
+
+    def __init__(self, hold: SnapshotHold, space: Space, open_keyspace: Callable[[str], Space]) -> None:
+        self._hold = hold
+        self._space = space
+        self._open_keyspace = open_keyspace
+        self._view: SpaceView | None = None
+        self._layers: tuple[Layer, ...] = ()
+
+    @property
+    def seq(self) -> int:
+        """The sequence number of the last write it sees."""
+        return self._hold.seq
+
+    def keyspace(self, name: str) -> "Snapshot":
+        """Return another keyspace at the same moment; it ends with this snapshot."""
+        return Snapshot(self._hold, self._open_keyspace(name), self._open_keyspace)
+
+    def _current(self) -> SpaceView:
+        """Return the view to read, with the layers that belong to this moment at hand."""
+        self._hold.state.check_open()
+        if self._hold.is_released:
+            raise ClosedError("this snapshot was closed; take a new one")
+        view = self._hold.pinned.get(self._space.id) or self._space.view
+        if view is not self._view:
+            self._layers = view.at(self.seq)
+            self._view = view
+        return view
+
+    def _find(self, key: bytes) -> bytes | None:
+        view = self._current()
+        for layer in self._layers:
+            value = layer.entries.get(key)
+            if value is not None:
+                return None if value is DELETED else value
+        found = view.tree.get(key, self.seq)
+        return None if found is None or found is DELETED else found
+
+    def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:
+        view, state = self._current(), self._hold.state
+        state.hold(self.seq)  # a scan outlives the snapshot it was begun on
+        return scan_view(state, view, start, stop, reverse=reverse, seq=self.seq, owner=self)
+
+    def close(self) -> None:
+        """Let the snapshot go; the second call does nothing."""
+        self._hold.release()
+
+    def __enter__(self) -> "Snapshot":
+        """Return the snapshot."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
