@@ -27,7 +27,7 @@ _PACK_PUT = struct.Struct(f"<{wal.BODY_FORMAT}III").pack
 """The header of a record with a single put, and the head of its payload, at once."""
 
 GROUP_BYTES_MAX = 1024 * 1024
-TRICKLE_BYTES = 8 * 1024 * 1024
+TRICKLE_BYTES = 1024 * 1024
 """Unsynced log beyond this is synced in the background, so that closing a segment has little left to sync."""
 
 

@@ -32,7 +32,10 @@ class Options:
     memory_limit: int = 256 * MIB
     """Memory for memtables and caches together."""
     memtable_bytes_max: int = 0
-    """Log bytes after which memtables are sealed and flushed; 0 takes an eighth of memory_limit."""
+    """Log bytes after which memtables are sealed and flushed; 0 takes a sixteenth of memory_limit.
+
+    In memory they take about twice as much, and up to sealed_max of them wait beside the one that is written.
+    """
     block_bytes: int = 64 * KIB
     compression: Literal["none", "zlib", "lz4", "zstd"] = "none"
     bloom_bits_per_key: float = 10.0
@@ -46,7 +49,7 @@ class Options:
     """Writes are slowed down from this many L0 tables on, the more the nearer to the stop."""
     l0_tables_stop: int = 24
     """Writes wait while L0 has this many tables."""
-    sealed_max: int = 3
+    sealed_max: int = 4
     """Writes wait while this many sealed memtables are not flushed; they are slowed down before."""
     tombstone_age_seconds: int = 24 * 3600
     """Tables whose oldest tombstone is older than this are compacted even when their level is small."""
@@ -75,12 +78,12 @@ class Options:
     @property
     def seal_bytes(self) -> int:
         """Log bytes after which memtables are sealed."""
-        return self.memtable_bytes_max or max(64 * KIB, self.memory_limit // 8)
+        return self.memtable_bytes_max or max(64 * KIB, self.memory_limit // 16)
 
     @property
     def cache_bytes(self) -> int:
         """What the block cache may hold."""
-        return self.memory_limit // 2
+        return self.memory_limit // 4
 
     def table_options(self) -> TableOptions:
         """Return the part that concerns one table."""

@@ -11,7 +11,7 @@ from lsm.state import State
 
 STEP_BYTES = 64 * 1024
 """While slowed down, a writer pauses once for so many bytes of log."""
-DELAY_SECONDS_MAX = 0.02
+DELAY_SECONDS_MAX = 0.005
 _WAIT_SECONDS = 0.1
 
 
