@@ -7,13 +7,29 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from compaction import Levels
 from lsm.errors import Error, TableCorrupt, UnsupportedFormat, typed_errors
 from lsm.filenames import table_name
 from lsm.fs_types import Cause, FileSystem
-from sstable import MAX_SEQ, Block, CorruptTable, Deleted, Table, TableMeta, UnsupportedTable, key_hash
+from sstable import (
+    MAX_SEQ,
+    Block,
+    CorruptTable,
+    Deleted,
+    Table,
+    TableMeta,
+    UnsupportedTable,
+    key_hash,
+    key_hashes,
+)
+from sstable.columns import BoolArray, U32Array
 
 _ADVICE = "other keys stay readable; `lsm verify` lists all damage; restore this table from a checkpoint"
+Probe = Callable[[bytes, int, int], bytes | Deleted | None]
+"""Takes a key, its hash and the largest sequence number to see; a table's `get`."""
+
 _INDEX_BYTES_A_BLOCK = 256  # about what the index of an open table costs
 
 
@@ -82,7 +98,7 @@ class TableHandle:
         self.opened: Table | None = None
         # The open table's own method, None while it is not open: saves a call on the read path (bench:
         # readrandom).
-        self.get: Callable[[bytes, int, int], bytes | Deleted | None] | None = None
+        self.get: Probe | None = None
 
     @property
     def path(self) -> str:
@@ -199,6 +215,12 @@ class TableCache:
                 self.used_bytes -= self._opened.pop(handle)
 
 
+def _probes(handle: TableHandle, first: U32Array, second: U32Array) -> tuple[Probe, BoolArray]:
+    """Return how to look keys up in a table, and for which of them that is worth it."""
+    table = handle.table()
+    return table.get, table.may_contain_many(first, second)
+
+
 class Tree:
     """The tables of one keyspace at one moment, ready for searching.  Immutable."""
 
@@ -233,6 +255,24 @@ class Tree:
             with naming(handle.path):
                 raise
         return None
+
+    def get_many(self, keys: Sequence[bytes], seq_max: int = MAX_SEQ) -> dict[bytes, bytes | Deleted]:
+        """Return what the tables have of many keys; filters are asked for all at once (bench: multiget)."""
+        found: dict[bytes, bytes | Deleted] = {}
+        wanted = list(dict.fromkeys(keys))
+        first, second = key_hashes(wanted)
+        hashes = first.tolist()
+        left = np.arange(len(wanted))
+        for run in self.runs():
+            for handle in run:
+                with naming(handle.path):
+                    get, passed = _probes(handle, first[left], second[left])
+                    for at in left[passed].tolist():
+                        value = get(wanted[at], hashes[at], seq_max)
+                        if value is not None:
+                            found[wanted[at]] = value
+            left = left[[wanted[at] not in found for at in left.tolist()]]
+        return found
 
     def runs(self) -> Sequence[Sequence[TableHandle]]:
         """Return all sorted runs, newest first."""

