@@ -60,6 +60,11 @@ class Background:
             if thread is not threading.current_thread():
                 thread.join()
 
+    def abandon(self) -> None:
+        """Forget everything in a forked child, where no lane runs."""
+        for executor in self._executors:
+            executor.abandon()
+
     def step(self) -> bool:
         """Do the most pressing job to its end; False if there was none."""
         return self._flush_step(self._inline) or self._compact_step(self._inline)

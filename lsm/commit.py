@@ -241,7 +241,7 @@ class Committer:
                 segments_closed=(closed_segment(old),),
                 segments_added=(SegmentMeta(number=new.header.number, first_seq=new.header.first_seq),),
             )
-            state.manifest.append(edit)
+            state.append_edit(edit)
         self.segment = new
         self.pause_at = 0
         self._tally.rotated(old, old_bytes, new)

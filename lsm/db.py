@@ -245,6 +245,8 @@ class DB(Keyspace):
             return
         path = self._state.fs.name
         self._end(ForkedError(f"{path} was opened before a fork; the child process must open it for itself"))
+        if self._background is not None:
+            self._background.abandon()
         if self._lock is not None:
             self._lock.abandon()
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,9 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Give up whatever is needed for doing tasks."""
+
+    def abandon(self) -> None:
+        """Forget everything in a forked child."""
 
 
 class Cancelled(Exception):
@@ -47,6 +51,9 @@ class InlineExecutor:
     def close(self) -> None:
         """Make a running task stop at its next step."""
         self._is_closed = True
+
+    def abandon(self) -> None:
+        """Nothing is held."""
 
     def _between(self) -> None:
         if self._is_closed:
@@ -89,6 +96,15 @@ class ProcessExecutor:
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
+
+    def abandon(self) -> None:
+        """Let go of the worker's pipes in a forked child, where they would keep it waiting for work."""
+        # No lock: it may be held by a thread that does not exist here.
+        process, self._process = self._process, None
+        for pipe in (process.stdin, process.stdout) if process is not None else ():
+            if pipe is not None:
+                with suppress(OSError):
+                    os.close(pipe.fileno())
 
     def _started(self) -> "subprocess.Popen[bytes]":
         with self._lock:

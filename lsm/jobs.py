@@ -199,7 +199,7 @@ class Jobs:
         with state.edit_lock:
             first = state.new_number(count)
             if state.options.background == "process":
-                state.manifest.append(VersionEdit(next_number=state.next_number))
+                state.append_edit(VersionEdit(next_number=state.next_number))
         return first
 
     def _count(self, result: TaskResult) -> None:

@@ -89,7 +89,9 @@ class Keyspace(Readable, MutableMapping[bytes, bytes]):
     def snapshot(self) -> Snapshot:
         """Return this keyspace as it is now, for as long as it is held."""
         self._space.view.memory  # noqa: B018  # raises if the store or the keyspace is gone
-        return Snapshot(SnapshotHold(self._state, pins_views=self._pins_views), self._space, self._find_space)
+        return Snapshot(
+            SnapshotHold.now(self._state, pins_views=self._pins_views), self._space, self._find_space
+        )
 
     def _find(self, key: bytes) -> bytes | None:
         if self._state.is_applying:
@@ -106,8 +108,9 @@ class Keyspace(Readable, MutableMapping[bytes, bytes]):
     def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:
         state = self._state
         self._space.view.memory  # noqa: B018  # raises if the store or the keyspace is gone
-        seq = state.take_snapshot()
-        return scan_view(state, self._space.view, start, stop, reverse=reverse, seq=seq, owner=self)
+        with state.lock:
+            seq, view = state.take_snapshot(), self._space.view
+        return scan_view(state, view, start, stop, reverse=reverse, seq=seq, owner=self)
 
     def _refuse_dropped(self) -> None:
         if self._space.is_dropped:

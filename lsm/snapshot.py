@@ -17,16 +17,29 @@ class SnapshotHold:
 
     __slots__ = ("__weakref__", "_release", "pinned", "seq", "state")
 
-    def __init__(self, state: State, *, pins_views: bool) -> None:
+    def __init__(self, state: State, seq: int, pinned: dict[int, SpaceView]) -> None:
+        """Take over a snapshot that `state` already counts."""
         self.state = state
-        self.seq = state.take_snapshot()
-        # A process that only reads cannot keep the writer from dropping old versions; it holds on to the
-        # files.
-        self.pinned: dict[int, SpaceView] = (
-            {space.id: space.view for space in state.spaces.values()} if pins_views else {}
-        )
-        self._release = finalize(self, state.release_snapshot, self.seq)
+        self.seq = seq
+        self.pinned = pinned
+        self._release = finalize(self, state.release_snapshot, seq)
         self._release.atexit = False
+
+    @staticmethod
+    def now(state: State, *, pins_views: bool) -> "SnapshotHold":
+        """Return a hold on this moment.
+
+        A process that only reads cannot keep the writer from dropping old versions; it pins the files.
+        """
+        with state.lock:
+            seq = state.take_snapshot()
+            views = {space.id: space.view for space in state.spaces.values()} if pins_views else {}
+        return SnapshotHold(state, seq, views)
+
+    def again(self) -> "SnapshotHold":
+        """Return another hold on the same moment."""
+        self.state.hold(self.seq)
+        return SnapshotHold(self.state, self.seq, self.pinned)
 
     @property
     def is_released(self) -> bool:
@@ -57,8 +70,9 @@ class Snapshot(Readable):
         return self._hold.seq
 
     def keyspace(self, name: str) -> "Snapshot":
-        """Return another keyspace at the same moment; it ends with this snapshot."""
-        return Snapshot(self._hold, self._open_keyspace(name), self._open_keyspace)
+        """Return another keyspace at the same moment, to be closed on its own."""
+        self._current()
+        return Snapshot(self._hold.again(), self._open_keyspace(name), self._open_keyspace)
 
     def _current(self) -> SpaceView:
         """Return the view to read, with the layers that belong to this moment at hand."""

@@ -1,5 +1,6 @@
 """What the parts of an open store share: keyspaces, views, snapshots, the version, its end."""
 
+import errno
 import logging
 import threading
 from bisect import insort
@@ -10,7 +11,7 @@ from typing import NoReturn, Protocol
 from compaction import Levels
 from lsm.caches import TableCache, Tree
 from lsm.clock import Clock
-from lsm.errors import ClosedError, Error, KeyspaceNotFound
+from lsm.errors import ClosedError, DiskFull, Error, KeyspaceNotFound, StorageError
 from lsm.filenames import manifest_name
 from lsm.fs_types import FileSystem
 from lsm.manifest import Manifest
@@ -182,7 +183,7 @@ class State:
     def install(self, edit: VersionEdit, *, flushed: Generation | None = None) -> None:
         """Make `edit` the truth on disk, then for readers.  The caller holds `edit_lock`."""
         before = self.version.tables().keys()
-        gone = before - self.manifest.append(edit).tables().keys()
+        gone = before - self.append_edit(edit).tables().keys()
         with self.lock:
             if flushed is not None:
                 self.sealed.remove(flushed)
@@ -192,6 +193,20 @@ class State:
             self.changed.notify_all()
         if self.manifest.wants_roll:
             self.replace_manifest(self.version)
+
+    def append_edit(self, edit: VersionEdit) -> Version:
+        """Make `edit` the truth on disk.  The caller holds `edit_lock`."""
+        try:
+            return self.manifest.append(edit)
+        except OSError as error:
+            # Whether the edit is on disk is not known, so nothing may build on either; a full disk can be resumed.
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                self.fail(DiskFull(self.fs.name, "writing the manifest"))
+            else:
+                self.fail(
+                    StorageError(error.errno or errno.EIO, f"{self.fs.name}: manifest not written: {error}")
+                )
+            raise
 
     def replace_manifest(self, version: Version) -> None:
         """Put a new manifest with `version` in force.  The caller holds `edit_lock`."""
