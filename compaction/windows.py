@@ -35,8 +35,7 @@ def windows(runs: Sequence[Sequence[InputTable]], window_bytes: int) -> Iterator
         cursors = [cursor for cursor in cursors if cursor.loaded]
         if not cursors:
             return
-        ends = [cursor.last_key for cursor in cursors if not cursor.at_end]
-        last = min(ends) if ends else None
+        last = min(cursor.last_key for cursor in cursors)
         window = [batch for cursor in cursors for batch in cursor.take(last)]
         # A run in order can always give what is loaded up to its own last key.
         if not window:
@@ -49,9 +48,8 @@ class _Cursor:
 
     def __init__(self, run: Sequence[InputTable]) -> None:
         self.loaded: deque[Columns] = deque()
-        self.at_end = False
         self._loaded_bytes = 0
-        self._batches = (batch for table in run for batch in table.columns())
+        self._batches = (batch for table in run for batch in table.columns() if len(batch))
 
     @property
     def last_key(self) -> bytes:
@@ -60,21 +58,17 @@ class _Cursor:
 
     def load(self, window_bytes: int) -> None:
         """Load batches until there are `window_bytes` of them, or no more."""
-        while self._loaded_bytes < window_bytes and not self.at_end:
-            batch = next(self._batches, None)
-            if batch is None:
-                self.at_end = True
-            elif len(batch):
-                self.loaded.append(batch)
-                self._loaded_bytes += _size(batch)
+        while self._loaded_bytes < window_bytes and (batch := next(self._batches, None)) is not None:
+            self.loaded.append(batch)
+            self._loaded_bytes += _size(batch)
 
-    def take(self, last: bytes | None) -> list[Columns]:
-        """Give away what is loaded of keys up to `last`, or all of it."""
+    def take(self, last: bytes) -> list[Columns]:
+        """Give away what is loaded of keys up to `last`."""
         taken = []
-        while self.loaded and (last is None or self.loaded[0].key(0) <= last):
+        while self.loaded and self.loaded[0].key(0) <= last:
             batch = self.loaded.popleft()
             count = len(batch)
-            if last is not None and _last_key(batch) > last:
+            if _last_key(batch) > last:
                 count = bisect_right(range(count), last, key=batch.key)
                 self.loaded.appendleft(batch.slice(count, len(batch)))
             taken.append(batch.slice(0, count))

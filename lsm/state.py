@@ -199,7 +199,7 @@ class State:
         try:
             return self.manifest.append(edit)
         except OSError as error:
-            # Whether the edit is on disk is not known, so nothing may build on either; a full disk can be resumed.
+            # Nobody knows if the edit is on disk, so nothing may build on it; a full disk can be resumed.
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 self.fail(DiskFull(self.fs.name, "writing the manifest"))
             else:

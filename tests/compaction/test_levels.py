@@ -89,6 +89,12 @@ def test_what_a_rewrite_drops_is_only_known_without_an_older_snapshot():
     assert reclaimable(parse_table("1 a-b entries=10 keys=3 tombstones=5"), None) == 7
 
 
+def test_seqs_of_an_adopted_table_count_from_its_base():
+    table = parse_table("1 a-b tombstones=5 seq=7 seq_base=100")
+
+    assert [reclaimable(table, snapshot) for snapshot in (107, 106)] == [5, 0]
+
+
 def test_a_run_shares_no_key():
     assert is_run(as_run([parse_table("2 c-d"), parse_table("1 a-b")]))
     assert not is_run(as_run([parse_table("2 b-d"), parse_table("1 a-b")]))

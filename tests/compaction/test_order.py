@@ -45,6 +45,7 @@ def check(ordered: Ordered, entries: list[Entry]) -> None:
 
 @given(histories())
 @example([put(b"a\0", 1), put(b"a", 2), put(b"a\0\0", 3), put(b"", 4)])
+@example([put(b"\0", 1), put(b"", 2), put(b"p" * 300, 3), put(b"p" * 300, 4)])
 @example(
     [put(b"p" * 600 + b"b", 1), put(b"p" * 600, 2), put(b"p" * 600 + b"b", 3), put(b"p" * 600 + b"a", 4)]
 )
@@ -125,6 +126,7 @@ def test_entries_that_move_are_copied_even_if_all_are_kept():
         ([b"a", b"b"], 0),
         ([b"", b"b"], 0),
         ([b"\0\0\0a", b"\0\0\0"], 3),
+        ([b"\0\0\0a", b"\0"], 1),
     ],
 )
 def test_the_common_prefix_is_what_all_keys_begin_with(keys, length):

@@ -21,6 +21,7 @@ from compaction import (
     replaced,
     run_plan,
 )
+from compaction.run import WINDOW_BYTES
 from sstable import MAX_SEQ, Columns, Table, TableMeta, TableOptions, TableWriter
 from tests.compaction.memory import (
     Entry,
@@ -102,18 +103,25 @@ def test_a_large_flush_goes_in_steps_that_never_part_a_key(seed):
     rng = random.Random(seed)
     entries = [put(b"%04d" % rng.randrange(300), seq, b"v" * 3000) for seq in range(1, 2000)]
     snapshots = range(0, 2000, 7)
-    tree, steps = MemoryTree(), []
+    tree, sizes = MemoryTree(), []
 
+    class Sink(MemorySink):
+        def add(self, columns):
+            sizes.append(columns.key_bytes + columns.value_bytes)
+            super().add(columns)
+
+    steps = []
     result = flush_columns(
         columns_of(entries),
-        create=tree.create,
+        create=lambda: Sink(tree.add_table),
         snapshots=snapshots,
         table_bytes_max=10**9,
         between_steps=lambda: steps.append(1),
     )
 
     (table,) = result.tables
-    assert len(steps) > 3
+    assert len(steps) == len(sizes) > 3
+    assert max(sizes) < 2 * WINDOW_BYTES
     assert all(
         visible(tree.tables[table.number].entries, s) == visible(entries, s)
         for s in [*snapshots, MAX_SEQ][::20]

@@ -38,6 +38,7 @@ def parse_table(line: str) -> TableMeta:
         largest=largest.encode(),
         min_seq=0,
         max_seq=given.get("seq", 0),
+        seq_base=given.get("seq_base", 0),
         key_bytes=0,
         value_bytes=0,
         oldest_tombstone_time=given.get("deleted", 0),

@@ -79,7 +79,7 @@ def test_bad_bytes_before_a_record_that_was_written_after_they_were_synced_are_d
 
 def test_damage_says_which_write_was_the_last_good_one():
     file = written(GROUPS)
-    records, _ = wal.read_records(bytes(file.data), header())
+    records = list(wal.read_records(bytes(file.data), header())[0])
     data = bytearray(file.data)
     data[records[1].payload_start] ^= 1
 
