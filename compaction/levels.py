@@ -91,9 +91,10 @@ def check_levels(levels: Levels) -> None:
     numbers = [table.number for tables in levels for table in tables]
     if len(set(numbers)) != len(numbers):
         raise ValueError(f"a table stands in the levels twice: numbers {sorted(numbers)}")
-    for newer, older in pairwise(levels[0]):
-        if newest_seq(newer) < newest_seq(older):
-            raise ValueError(f"L0 is not newest first: table {newer.number} stands above {older.number}")
+    for l0 in levels[:1]:
+        for newer, older in pairwise(l0):
+            if newest_seq(newer) < newest_seq(older):
+                raise ValueError(f"L0 is not newest first: table {newer.number} stands above {older.number}")
     for level, run in enumerate(levels[1:], start=1):
         for left, right in pairwise(run):
             if left.largest >= right.smallest:

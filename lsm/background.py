@@ -12,8 +12,9 @@ from lsm.commit import Committer
 from lsm.errors import BackgroundError, CorruptionError, DiskFull, Error
 from lsm.executor import Cancelled, Executor, InlineExecutor, ProcessExecutor
 from lsm.jobs import Compaction, Jobs, remove_obsolete
-from lsm.pressure import Pressure, Throttle
+from lsm.pressure import STEP_BYTES, Throttle
 from lsm.state import State
+from wal import SEGMENT_BYTES_MAX
 
 logger = logging.getLogger("lsm")
 
@@ -71,8 +72,8 @@ class Background:
 
     def compact_range(self, keyspace: int, start: bytes | None, stop: bytes | None) -> None:
         """Bring a range of a keyspace into as few tables as it needs."""
-        executor = self._compactor
-        while (compaction := self.jobs.next_full(keyspace, start, stop)) is not None:
+        executor, last_seq = self._compactor, self._state.version.flushed_seq
+        while (compaction := self.jobs.next_full(keyspace, start, stop, last_seq)) is not None:
             with self.jobs.claimed(compaction) as is_ours:
                 if is_ours:
                     self.jobs.compact(compaction, executor)
@@ -97,13 +98,7 @@ class Background:
         """Hold a writer back while flush and compaction are behind."""
         assert self._committer is not None
         pressure = self.throttle.wait()
-        step = self.throttle_step(pressure)
-        self._committer.look_again(log_bytes + step)
-
-    @staticmethod
-    def throttle_step(pressure: Pressure) -> int:
-        """Return how much may be written before the pressure is looked at again."""
-        return 64 * 1024 if pressure.level > 0 else 1 << 62
+        self._committer.look_again(log_bytes + STEP_BYTES if pressure.level > 0 else SEGMENT_BYTES_MAX)
 
     def _check(self) -> None:
         failure = self._state.failure or self.throttle.trouble

@@ -195,12 +195,8 @@ class Committer:
 
     def replace_segment(self) -> None:
         """Go on in a new segment with what is committed.  The caller has the turn and the sync lock."""
-        self.segment.next_seq = (
-            self._state.visible_seq + 1
-        )  # the failed write took numbers that it gives back
-        counted = self._tally.total(self.segment)
+        # The new segment holds the same records at the same places, so the tally goes on as it is.
         self.segment = continue_in_new_files(self._state, self.segment)
-        self._tally = UserBytes(self.segment, counted)
         self.pause_at = 0
 
     @contextmanager

@@ -42,7 +42,8 @@ class Jobs:
         self.policy = LeveledPolicy(
             level_ratio=options.level_ratio,
             l0_tables_max=options.l0_tables_max,
-            base_bytes=max(options.table_bytes_max, options.seal_bytes * options.l0_tables_max),
+            # A base level of four times L0 keeps both of their write amplifications low.
+            base_bytes=max(options.table_bytes_max, 4 * options.l0_tables_max * options.seal_bytes),
             table_bytes_max=options.table_bytes_max,
             levels_max=options.levels_max,
             tombstone_age_seconds=options.tombstone_age_seconds,
@@ -97,15 +98,23 @@ class Jobs:
         ]
         return max(found, key=lambda compaction: compaction.plan.score, default=None)
 
-    def next_full(self, keyspace: int, start: bytes | None, stop: bytes | None) -> Compaction | None:
-        """Return a plan that brings a range of a keyspace into one level, or None if it is there."""
+    def next_full(
+        self, keyspace: int, start: bytes | None, stop: bytes | None, last_seq: int
+    ) -> Compaction | None:
+        """Return a plan that brings a range of a keyspace into one level, or None if it is there.
+
+        Tables of L0 with writes after `last_seq` are left out: a busy writer would keep it going for ever.
+        """
         if keyspace not in self._state.version.keyspaces:
             return None
         levels = self._state.levels(keyspace)
         padding = ((),) * (self._state.options.levels_max - len(levels))
+        old = tuple(
+            table for level in levels[:1] for table in level if table.seq_base + table.max_seq <= last_seq
+        )
         with self._state.lock:
             oldest = self._state.snapshots[0] if self._state.snapshots else None
-        plan = plan_full((*levels, *padding), start, stop, oldest_snapshot=oldest)
+        plan = plan_full((old, *levels[1:], *padding), start, stop, oldest_snapshot=oldest)
         return None if plan is None else Compaction(keyspace, plan)
 
     def compact(self, compaction: Compaction, executor: Executor) -> None:

@@ -84,6 +84,8 @@ def decode(payload: bytes | memoryview, count: int, *, path: str, offset: int) -
 
 
 def _decode(view: memoryview, count: int) -> Iterator[Writes]:
+    if 8 * count > len(view):
+        raise ValueError(f"{count} entries cannot be in {len(view)} bytes")
     (head,) = HEAD.unpack_from(view)
     form, kind, keyspace = head & 15, head >> 4 & 15, head >> 8
     at = HEAD.size

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import wal
+from lsm.arguments import as_keyspace_name
 from lsm.caches import BlockCache, TableCache
 from lsm.clock import Clock, Entropy
 from lsm.errors import InvalidArgument, ManifestCorrupt, NotAStore, StoreNotFound, TableCorrupt
@@ -19,6 +20,7 @@ from lsm.fs_types import Cause, FileSystem
 from lsm.log_columns import read_writes
 from lsm.manifest import Manifest, read_current, read_manifest
 from lsm.options import Options, OptionValue, options_from_json
+from lsm.payload import KEYSPACE_MAX
 from lsm.segments import SegmentContents, copy_records, create_segment, read_segment
 from lsm.state import Generation, State
 from lsm.version import KeyspaceMeta, SegmentMeta, Version
@@ -27,6 +29,7 @@ DEFAULT_KEYSPACE = 0
 DEFAULT_NAME = "default"
 OPEN_TABLES_MAX = 400
 """A map holds a descriptor, and 1,024 of those is a usual limit."""
+_COUNTER_MAX = 2**62
 COPY_BYTES_MAX = 1024 * 1024
 """A finished segment up to this size is continued in the new one instead of being flushed on its own."""
 
@@ -185,11 +188,21 @@ def _first_seq_of(fs: FileSystem, version: Version, number: int) -> int | None:
     return header.first_seq if len(records) else None
 
 
+def _check_version(version: Version) -> None:
+    """Raise if a manifest says what no store would have written, however right its checksums are."""
+    names = [as_keyspace_name(meta.name) for meta in version.keyspaces.values()]
+    if DEFAULT_KEYSPACE not in version.keyspaces or len(set(names)) < len(names):
+        raise InvalidArgument("the default keyspace is missing, or a name stands for two keyspaces")
+    if not max(version.keyspaces) < version.next_keyspace <= KEYSPACE_MAX + 1:
+        raise InvalidArgument(f"keyspace numbers up to {max(version.keyspaces)} cannot be")
+    if max(version.next_number, version.flushed_seq) > _COUNTER_MAX:
+        raise InvalidArgument("a counter is beyond all reason")
+
+
 def stored_options(fs: FileSystem, version: Version) -> Options:
     """Return the options kept in the manifest."""
     try:
-        if DEFAULT_KEYSPACE not in version.keyspaces:
-            raise InvalidArgument("the default keyspace is missing")
+        _check_version(version)
         return options_from_json(version.options)
     except InvalidArgument as error:
         raise ManifestCorrupt(fs.name, f"manifest makes no sense: {error}") from error

@@ -15,6 +15,9 @@ from wal.record import CLOSE, CRC, CRC_BYTES, DATA, HEADER_BYTES, PAYLOAD_BYTES_
 
 _MARK_POSITION = 8  # of the mark's bytes inside a record
 _MARK_TAIL = CRC.pack(DATA)[:3]  # what data and close marks share
+_LATER = struct.Struct("<4xI4xQ8xI4x")  # of a record's header: length, first_seq, synced_upto
+_CHECKS_A_BYTE = 4
+"""How often bytes behind a torn tail may be checksummed before that is taken for an attack: damage."""
 _CHECKED = struct.Struct("<IIIQ12xI")  # of a record's header: crc, length, mark, first_seq, count
 
 
@@ -125,13 +128,19 @@ def _end_of(segment: bytes, position: int, next_seq: int, seed: int) -> SegmentE
 
 def _refuse_damage(segment: bytes, position: int, next_seq: int, seed: int) -> None:
     """Raise if a later record proves that the bytes at `position` had been durable."""
+    damage = SegmentDamaged(
+        "bytes that were durable do not match their checksum", offset=position, last_good_seq=next_seq - 1
+    )
+    budget = _CHECKS_A_BYTE * len(segment)
     found = segment.find(_MARK_TAIL, position + _MARK_POSITION)
     while found >= 0:
-        later = decode(segment, found - _MARK_POSITION, seed=seed)
-        if later is not None and later.synced_upto > position:
-            raise SegmentDamaged(
-                "bytes that were durable do not match their checksum",
-                offset=position,
-                last_good_seq=next_seq - 1,
-            )
+        start = found - _MARK_POSITION
+        if start + HEADER_BYTES > len(segment):
+            return
+        length, first_seq, synced_upto = _LATER.unpack_from(segment, start)
+        # A value may be made to look like records: claims are checked before checksums, which cost more.
+        if first_seq >= next_seq and position < synced_upto <= start:
+            budget -= length
+            if budget < 0 or decode(segment, start, seed=seed) is not None:
+                raise damage
         found = segment.find(_MARK_TAIL, found + 1)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from compaction import (
     BusyRanges,
     CompactionPlan,
+    LeveledPolicy,
     check_levels,
     key_range,
     overlapping,
@@ -80,6 +81,13 @@ def test_replacing_tables_keeps_the_order_of_a_level():
 def test_levels_that_cannot_be_are_refused(text, problem):
     with pytest.raises(ValueError, match=problem):
         check_levels(levels(text))
+
+
+def test_no_levels_at_all_are_a_tree_without_work():
+    check_levels(())
+
+    assert plan_full(()) is None
+    assert LeveledPolicy().choose((), frozenset(), 0) is None
 
 
 def test_what_a_rewrite_drops_is_only_known_without_an_older_snapshot():
