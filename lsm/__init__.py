@@ -11,6 +11,7 @@ beside this file, says how the parts hang together.
 """
 
 from lsm.batch import WriteBatch
+from lsm.changes import Change
 from lsm.db import DB
 from lsm.errors import (
     BackgroundError,
@@ -44,6 +45,7 @@ from lsm.verify import Problem, VerifyReport, verify
 __all__ = [
     "DB",
     "BackgroundError",
+    "Change",
     "ClosedError",
     "CommitUncertain",
     "CorruptionError",

@@ -8,12 +8,14 @@ import os
 import threading
 import warnings
 import weakref
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lsm.arguments import as_bounds, as_keyspace_name
 from lsm.background import Background
+from lsm.changes import Change, check_offset, read_changes
 from lsm.checkpoint import write_checkpoint
 from lsm.commit import Committer
 from lsm.errors import (
@@ -163,6 +165,16 @@ class DB(Keyspace):
                 return write_checkpoint(self._state, committer, target)
             finally:
                 target.close()
+
+    def changes(self, since: int = 0, *, follow: bool = False) -> Iterator[Change]:
+        """Yield every change after sequence number `since`, in commit order, as the log has them.
+
+        With `follow` it waits for more instead of ending.  The log is kept until it is flushed; asking for
+        what is gone raises OffsetOutOfRange.
+        """
+        self._check_open()
+        check_offset(self._state, since)
+        return read_changes(self._state, since, follow=follow)
 
     def refresh(self) -> int:
         """Let a read-only handle see what is durable now; return the sequence number it stands at."""

@@ -11,7 +11,7 @@ from wal.errors import LogError, SegmentDamaged, SegmentUnsupported
 from wal.group import CommitQueue, PendingWrite, WriteAbandoned
 from wal.header import SEGMENT_HEADER_BYTES, SegmentHeader, decode_header
 from wal.index import IndexBuilder, SparseIndex, decode_index
-from wal.reader import Ending, Records, SegmentEnd, read_records
+from wal.reader import Ending, Records, SegmentEnd, read_records, read_tail
 from wal.record import BODY_FORMAT, CRC, DATA, HEADER_BYTES, PAYLOAD_BYTES_MAX, Record
 from wal.writer import SEGMENT_BYTES_MAX, AppendFile, SegmentWriter, decode_trailer
 
@@ -42,4 +42,5 @@ __all__ = [
     "decode_index",
     "decode_trailer",
     "read_records",
+    "read_tail",
 ]

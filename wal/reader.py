@@ -91,11 +91,25 @@ def read_records(
     Raises SegmentDamaged where bytes that were durable once are bad.  `start` is the position of a
     record, `first_seq` its sequence number; both are the segment's first by default.
     """
-    seed, position = header.seed, start
     expected = header.first_seq if first_seq is None else first_seq
+    records, position, expected = _whole_records(segment, header.seed, start, expected)
+    return records, _end_of(segment, position, expected, header.seed)
+
+
+def read_tail(data: bytes, header: SegmentHeader, first_seq: int) -> tuple[Records, int]:
+    """Return the whole records at the front of `data`, a piece of a segment, and how many bytes they take.
+
+    For following a segment that is being written: what comes behind them is not judged.
+    """
+    records, position, _ = _whole_records(data, header.seed, 0, first_seq)
+    return records, position
+
+
+def _whole_records(segment: bytes, seed: int, position: int, expected: int) -> tuple[Records, int, int]:
+    """Return the records from `position` on that are whole and due, their end, and what is due then."""
     size, last = len(segment), len(segment) - HEADER_BYTES
     positions: list[int] = []
-    # Every record of every recovery and flush passes here: no call but into C (bench: flush).
+    # Every record of every recovery and flush passes here: no call but into C (bench: background).
     unpack, crc32, append = _CHECKED.unpack_from, zlib.crc32, positions.append
     while position <= last:
         crc, length, mark, seq, count = unpack(segment, position)
@@ -107,7 +121,7 @@ def read_records(
         append(position)
         expected += count
         position = end
-    return Records(segment, positions, position), _end_of(segment, position, expected, seed)
+    return Records(segment, positions, position), position, expected
 
 
 def _end_of(segment: bytes, position: int, next_seq: int, seed: int) -> SegmentEnd:
