@@ -70,9 +70,7 @@ def _file_changes(
     state: State, meta: SegmentMeta, file: ReadFile, since: int
 ) -> Generator[Change, None, int]:
     path = f"{state.fs.name}/{segment_name(meta.number)}"
-    header = wal.decode_header(file.read_upto(0, wal.SEGMENT_HEADER_BYTES))
-    if header is None:
-        raise LogCorrupt(path, "segment has no header", offset=0)
+    header = _header(file, path)
     position, next_seq, visible_seq = wal.SEGMENT_HEADER_BYTES, header.first_seq, state.visible_seq
     wanted_bytes = _READ_BYTES
     names = {space.id: space.name for space in state.spaces.values()}
@@ -93,6 +91,16 @@ def _file_changes(
         position += taken
         wanted_bytes = _READ_BYTES
     return max(since, next_seq - 1)
+
+
+def _header(file: ReadFile, path: str) -> wal.SegmentHeader:
+    try:
+        header = wal.decode_header(file.read_upto(0, wal.SEGMENT_HEADER_BYTES))
+    except wal.LogError as error:
+        raise LogCorrupt(path, str(error), offset=0) from error
+    if header is None:
+        raise LogCorrupt(path, "segment has no header", offset=0)
+    return header
 
 
 def _record_changes(
