@@ -108,7 +108,7 @@ class Background:
             raise BackgroundError(errno.ESHUTDOWN, "the store was closed meanwhile")
 
     def _new_executor(self) -> Executor:
-        executor = ProcessExecutor(self._state.fs) if self.mode == "process" else self._inline
+        executor = ProcessExecutor(self._state.fs, self._inline) if self.mode == "process" else self._inline
         self._executors.append(executor)
         return executor
 
@@ -172,8 +172,6 @@ class Background:
             self.throttle.trouble = DiskFull(self._state.fs.name, "flushing or compacting")
         elif isinstance(error, CorruptionError):
             self._state.fail(error)
-        elif isinstance(error, ChildProcessError) and self.jobs.counters.retries < 3:
-            self.throttle.trouble = Error(str(error))
         else:
             self._state.fail(
                 BackgroundError(errno.EIO, f"background work failed: {type(error).__name__}: {error}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lsm.clock import Clock
+from lsm.filenames import table_name
 from lsm.fs_types import FileSystem
 from lsm.task_json import Task, decode_result, encode_task
 from lsm.tasks import FlushTask, TaskResult, run_compaction, run_flush
@@ -62,10 +63,14 @@ class InlineExecutor:
 
 
 class ProcessExecutor:
-    """Does tasks in a worker process, started when the first one comes."""
+    """Does tasks in a worker process, started when the first one comes.
 
-    def __init__(self, fs: FileSystem) -> None:
+    A worker that cannot be started, or dies, is done without: the thread does the task itself.
+    """
+
+    def __init__(self, fs: FileSystem, inline: InlineExecutor) -> None:
         self._fs = fs
+        self._inline = inline
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
@@ -74,16 +79,37 @@ class ProcessExecutor:
     def run(self, task: Task) -> TaskResult:
         """Do a task to its end."""
         with self._one_at_a_time:
-            process = self._started()
-            line = _ask(process, encode_task(self._fs.name, task))
-        if not line.endswith(b"\n"):
-            self._forget(process)
-            if self._is_closed:
-                raise Cancelled
-            raise ChildProcessError(f"the worker process ended with {process.wait()} in the middle of a task")
+            line = self._ask_worker(task)
+        if line is None:
+            self._remove_half_done(task)
+            return self._inline.run(task)
         result, io = decode_result(line)
         self._fs.counters.add(io)
         return result
+
+    def _ask_worker(self, task: Task) -> bytes | None:
+        """Return the worker's answer, None if there is no worker that could give one."""
+        try:
+            process = self._started()
+        except OSError as error:
+            logger.warning("no worker process for %s, going on without: %s", self._fs.name, error)
+            return None
+        line = _ask(process, encode_task(self._fs.name, task))
+        if line.endswith(b"\n"):
+            return line
+        with self._lock:
+            if self._is_closed:
+                raise Cancelled
+            self._process = None
+        _end(process)
+        logger.warning("the worker process of %s ended with %s", self._fs.name, process.returncode)
+        return None
+
+    def _remove_half_done(self, task: Task) -> None:
+        first = task.output.first_number
+        for number in range(first, first + task.output.number_count):
+            with suppress(FileNotFoundError):
+                self._fs.unlink(table_name(number))
 
     def close(self) -> None:
         """End the worker, if need be in the middle of a task: the next opening removes what it leaves."""
@@ -91,20 +117,17 @@ class ProcessExecutor:
             self._is_closed = True
             process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            _end(process)
 
     def abandon(self) -> None:
         """Let go of the worker's pipes in a forked child, where they would keep it waiting for work."""
         # No lock: it may be held by a thread that does not exist here.
         process, self._process = self._process, None
-        for pipe in (process.stdin, process.stdout) if process is not None else ():
-            if pipe is not None:
-                with suppress(OSError):
-                    os.close(pipe.fileno())
+        if process is not None:
+            process.returncode = 0  # it is not this process's child: nothing to wait for
+            for pipe in (process.stdin, process.stdout):
+                # Below the buffer, which may hold half a question of the parent's.
+                getattr(pipe, "raw", pipe).close()
 
     def _started(self) -> "subprocess.Popen[bytes]":
         with self._lock:
@@ -114,10 +137,14 @@ class ProcessExecutor:
                 self._process = _start_worker()
             return self._process
 
-    def _forget(self, process: "subprocess.Popen[bytes]") -> None:
-        with self._lock:
-            if self._process is process:
-                self._process = None
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
 
 
 def _ask(process: "subprocess.Popen[bytes]", question: bytes) -> bytes:

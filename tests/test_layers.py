@@ -66,7 +66,7 @@ ALLOWED = {
         "users hand in pathlib paths, and a child after fork must learn that it is one",
     ),
     "lsm/executor.py": Allowed(
-        frozenset({"os.close", "os.environ", "os.pathsep", "pathlib.Path"}),
+        frozenset({"os.environ", "os.pathsep", "pathlib.Path"}),
         "starts the worker process, which must find the package the parent runs",
     ),
     "lsm/opening.py": Allowed(
