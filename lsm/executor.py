@@ -125,7 +125,7 @@ class ProcessExecutor:
         process, self._process = self._process, None
         if process is not None:
             process.returncode = 0  # it is not this process's child: nothing to wait for
-            for pipe in (process.stdin, process.stdout):
+            for pipe in filter(None, (process.stdin, process.stdout)):
                 # Below the buffer, which may hold half a question of the parent's.
                 getattr(pipe, "raw", pipe).close()
 

@@ -56,8 +56,10 @@ class Readable(Mapping[bytes, bytes]):
         """
         low, high = as_bounds(start, stop, prefix)
         count = None if limit is None else as_limit(limit)
+        if low is not None and high is not None and low >= high:
+            high = low  # the empty range, whatever was asked for
         pairs = self._pairs(low, high, reverse=reverse)
-        return pairs if count is None else islice(pairs, count)
+        return pairs if count is None else _limited(pairs, count)
 
     def __getitem__(self, key: bytes) -> bytes:
         """Return the value of `key`, or raise KeyError."""
@@ -130,6 +132,10 @@ class _Values(ValuesView[bytes]):
 
     def __reversed__(self) -> Iterator[bytes]:
         return (value for _, value in self._mapping.scan(reverse=True))
+
+
+def _limited(pairs: Iterator[Pair], count: int) -> Iterator[Pair]:
+    yield from islice(pairs, count)
 
 
 def scan_view(

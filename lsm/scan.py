@@ -102,7 +102,7 @@ class RunSource:
 
     def _pieces(self, block: Block, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Cut positions into pieces that grow as the scan goes on, never between versions of a key."""
-        if block.distinct_keys < block.count:
+        if block.distinct_keys < block.count and low < high:
             yield low, high
             return
         while low < high:

@@ -10,7 +10,8 @@ LOAD = {b"%06d" % number: bytes(100) for number in range(20_000)}
 
 
 def worker_of(db):
-    return next(executor for executor in db._background._executors if getattr(executor, "_process", None))._process
+    processes = [getattr(executor, "_process", None) for executor in db._background._executors]
+    return next(process for process in processes if process is not None)
 
 
 def test_a_worker_process_flushes_what_is_large(tmp_path):
