@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from zlib import crc32
 
 import wal
-from lsm.errors import ClosedError, CommitUncertain, DiskFull, Error, ReadOnlyError, WriteInterrupted
+from lsm.errors import ClosedError, CommitUncertain, DiskFull, Error, WriteInterrupted
 from lsm.payload import HEAD_PUT, ONE, Value, Writes, encode_one
 from lsm.resume import continue_in_new_files
 from lsm.segments import closed_segment, create_segment
@@ -141,7 +141,7 @@ class Committer:
         if isinstance(self._state.failure, WriteInterrupted):
             with self._sync_lock:
                 self.replace_segment()
-        self.check_writable()
+        self._state.check_writable()
         self.segment.sample(self._time_ns() // 1000)
         size = self.segment.file.size
         if size - self.segment.synced_upto >= TRICKLE_BYTES:
@@ -154,18 +154,6 @@ class Committer:
         """Let the next write from this log size on look whether it must wait or seal."""
         trickle_at = self.segment.file.size + TRICKLE_BYTES
         self.pause_at = min(pause_at, self._state.options.seal_bytes, trickle_at, self.segment.sample_at)
-
-    def check_writable(self) -> None:
-        """Raise if the store takes no writes any more."""
-        failure = self._state.failure
-        if isinstance(failure, ClosedError):
-            raise ClosedError(*failure.args)
-        if isinstance(failure, DiskFull):
-            raise DiskFull(self._state.fs.name, "writing") from failure
-        if failure is not None:
-            raise ReadOnlyError(
-                errno.EROFS, f"{self._state.fs.name} takes no writes until it is reopened, because: {failure}"
-            ) from failure
 
     def _failed(self, error: OSError) -> Error:
         """Decide what a failed write means for the store, and return what its caller gets."""
@@ -216,11 +204,14 @@ class Committer:
     def seal(self) -> None:
         """Close the segment and set the memtables aside, if they hold anything."""
         with self._having_turn():
-            self.check_writable()
+            self._state.check_writable()
             try:
                 self._rotate()
             except OSError as error:
                 raise self._failed(error) from error
+            except BaseException as error:
+                self._interrupted(error)
+                raise
 
     def _rotate(self) -> None:
         state, old = self._state, self.segment
@@ -230,19 +221,30 @@ class Committer:
         old_bytes = old.file.size
         with self._sync_lock:
             old.close(state.clock.now_us())
-        with state.edit_lock:
-            new = create_segment(state.fs, state.clock, state.version, state.new_number(), old.next_seq)
-            edit = VersionEdit(
-                next_number=state.next_number,
-                segments_closed=(closed_segment(old),),
-                segments_added=(SegmentMeta(number=new.header.number, first_seq=new.header.first_seq),),
-            )
-            state.append_edit(edit)
-        self.segment = new
-        self.pause_at = 0
+        new: wal.SegmentWriter | None = None
+        try:
+            with state.edit_lock:
+                new = create_segment(state.fs, state.clock, state.version, state.new_number(), old.next_seq)
+                edit = VersionEdit(
+                    next_number=state.next_number,
+                    segments_closed=(closed_segment(old),),
+                    segments_added=(SegmentMeta(number=new.header.number, first_seq=new.header.first_seq),),
+                )
+                state.append_edit(edit)
+        finally:
+            # Also after an interrupt: once the edit is in force, memory must follow.
+            if new is not None and any(meta.number == new.header.number for meta in state.version.segments):
+                self._go_on_with(new, old, old_bytes)
+            elif new is not None:
+                new.file.close()
+
+    def _go_on_with(self, new: wal.SegmentWriter, old: wal.SegmentWriter, old_bytes: int) -> None:
+        """Write to the new segment from now on, and set aside what the old one holds."""
+        with self._state.lock:
+            self._state.seal(generation_of(old))
+            self.segment = new
+            self.pause_at = 0
         self._tally.rotated(old, old_bytes, new)
-        with state.lock:
-            state.seal(generation_of(old))
 
     def sync(self) -> None:
         """Make everything written so far durable."""

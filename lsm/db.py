@@ -58,7 +58,6 @@ class DB(Keyspace):
         self._lock = lock
         self._reader = reader
         self._space = state.spaces[DEFAULT_KEYSPACE]
-        self._find_space = self._space_named
         self._pins_views = reader is not None
         self._closing = threading.Lock()
         self._background: Background | None = None
@@ -76,10 +75,10 @@ class DB(Keyspace):
     def keyspace(self, name: str, *, create: bool = True) -> Keyspace:
         """Return the keyspace of that name, making it if it does not exist and the store can be written."""
         keyspace = Keyspace()
-        keyspace._state, keyspace._find_space = self._state, self._space_named
+        keyspace._state, keyspace._find_space = self._state, self._find_space
         keyspace._pins_views = self._pins_views
         try:
-            keyspace._space = self._space_named(name)
+            keyspace._space = self._find_space(name)
         except KeyspaceNotFound:
             if not create or self._committer is None:
                 raise
@@ -96,14 +95,14 @@ class DB(Keyspace):
     def drop_keyspace(self, name: str) -> None:
         """Remove a keyspace with everything in it: one edit, and its space comes back."""
         committer = self._writable()
-        space = self._space_named(name)
+        space = self._find_space(name)
         if space.id == DEFAULT_KEYSPACE:
             raise InvalidArgument("the default keyspace cannot be dropped; clear() empties it")
         with self._typed("dropping a keyspace"), committer.exclusive(), self._state.edit_lock:
             self._state.install(VersionEdit(keyspaces_dropped=(space.id,)))
         remove_obsolete(self._state)
 
-    def _space_named(self, name: object) -> Space:
+    def _find_space(self, name: object) -> Space:  # a method, not a bound one kept: that would be a cycle
         self._check_open()
         as_keyspace_name(name)
         for space in list(self._state.spaces.values()):
@@ -112,7 +111,8 @@ class DB(Keyspace):
         raise KeyspaceNotFound(f"no keyspace {name!r} in {self._state.fs.name}")
 
     def _create_space(self, name: str) -> Space:
-        self._writable().check_writable()
+        self._writable()
+        self._state.check_writable()
         with self._typed("making a keyspace"), self._state.edit_lock:
             version = self._state.version
             existing = [meta.id for meta in version.keyspaces.values() if meta.name == name]
@@ -153,8 +153,10 @@ class DB(Keyspace):
             return self._background.step()
 
     def sync(self) -> None:
-        """Make every write so far durable, whatever `sync` they had."""
-        self._writable().sync()
+        """Make every write so far durable, whatever `sync` it had; what a reader shows is durable already."""
+        self._check_open()
+        if self._committer is not None:
+            self._committer.sync()
 
     def checkpoint(self, path: str | os.PathLike[str]) -> int:
         """Make a store of its own at `path`, of links to tables; return the sequence number it stands at."""

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TypeVar, overload
 
 from lsm.arguments import as_bounds, as_key, as_limit
+from lsm.errors import StorageError
 from lsm.scan import LayerSource, RunSource, Source, live, merged
 from lsm.state import SpaceView, State
 
@@ -170,6 +171,7 @@ def _scan_pairs(
 ) -> Iterator[Pair]:
     try:
         yield _ENTERED
+        state.check_open()
         sources: list[Source] = [LayerSource(layer, start, stop, reverse=reverse) for layer in view.at(seq)]
         sources += [RunSource(run, start, stop, reverse=reverse, seq_max=seq) for run in view.tree.runs()]
         for keys, values in live(merged(sources, reverse=reverse)):
@@ -178,6 +180,9 @@ def _scan_pairs(
                 yield from zip(reversed(keys), reversed(values), strict=True)
             else:
                 yield from zip(keys, values, strict=True)
+    except StorageError:
+        state.check_open()  # files that could not be read because the store was closed meanwhile
+        raise
     finally:
         state.release_snapshot(seq)
         del owner

@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol
 from compaction import Levels
 from lsm.caches import TableCache, Tree
 from lsm.clock import Clock
-from lsm.errors import ClosedError, DiskFull, Error, KeyspaceNotFound, StorageError
+from lsm.errors import ClosedError, DiskFull, Error, KeyspaceNotFound, ReadOnlyError, StorageError
 from lsm.filenames import manifest_name
 from lsm.fs_types import FileSystem
 from lsm.manifest import Manifest
@@ -196,6 +196,7 @@ class State:
 
     def append_edit(self, edit: VersionEdit) -> Version:
         """Make `edit` the truth on disk.  The caller holds `edit_lock`."""
+        self.check_writable()
         try:
             return self.manifest.append(edit)
         except OSError as error:
@@ -303,6 +304,18 @@ class State:
         """Raise if nothing works any more."""
         if self.end is not None:
             raise type(self.end)(*self.end.args)
+
+    def check_writable(self) -> None:
+        """Raise if no more writes are taken."""
+        failure = self.failure
+        if isinstance(failure, ClosedError):
+            raise ClosedError(*failure.args)
+        if isinstance(failure, DiskFull):
+            raise DiskFull(self.fs.name, "writing") from failure
+        if failure is not None:
+            raise ReadOnlyError(
+                errno.EROFS, f"{self.fs.name} takes no writes until it is reopened, because: {failure}"
+            ) from failure
 
     def fail(self, error: Error) -> None:
         """Take no more writes, and keep the first reason."""

@@ -8,10 +8,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import lsm
 from lsm.checkpoint import write_checkpoint
@@ -38,6 +39,8 @@ LENGTHS = st.sampled_from([0, 1, 1, 20, 20, 200, 1500])
 SEEDS = st.integers(0, 2**32 - 1)
 NAMES = st.sampled_from(["orders", "ünï", "x" * 255])
 LOG_OPS_MAX = 2000
+IMAGES = 4
+"""How many images are recovered for every crash."""
 
 counts: Counter[str] = Counter()
 """What all runs of this process did, for the report."""
@@ -167,6 +170,10 @@ class StoreMachine(RuleBasedStateMachine):
     def space(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.model.spaces[-1])))
 
+    @invariant()
+    def count_steps(self):
+        counts["steps"] += 1
+
     # Writing
 
     def commit(
@@ -230,6 +237,18 @@ class StoreMachine(RuleBasedStateMachine):
     def update(self, pairs):
         new = {key: self.value(length) for key, length in pairs.items()}
         self.commit([("default", *pair) for pair in new.items()], lambda: self.db.update(new), None)
+
+    @rule(seed=SEEDS, count=st.integers(1, 12), sync=SYNC)
+    def many_writes(self, seed, count, sync):
+        """Write so much at once that tables come and go."""
+        rng = random.Random(seed)
+        for _ in range(count):
+            key, value = rng.choice(POOL), self.value(rng.choice([0, 5, 60, 300]))
+            if rng.random() < 0.3:
+                self.commit([("default", key, None)], lambda key=key: self.db.delete(key, sync=sync), sync)
+            else:
+                put = partial(self.db.put, key, value, sync=sync)
+                self.commit([("default", key, value)], put, sync)
 
     @rule(key=KEYS)
     def discarded_batch(self, key):
@@ -427,8 +446,6 @@ class StoreMachine(RuleBasedStateMachine):
     # Ends
 
     def forget_handles(self) -> None:
-        for scan in self.scans:
-            scan.pairs.close()
         for snapshot, _ in self.snapshots:
             snapshot.close()
         self.scans, self.snapshots = [], []
@@ -459,23 +476,30 @@ class StoreMachine(RuleBasedStateMachine):
         """Lose power at one of the last operations, and see that nothing is lost or invented."""
         counts["crashes"] += 1
         log = self.fs.log
-        state = random_crash_state(log, random.Random(seed), cut=max(0, len(log) - back))
+        rng = random.Random(seed)
+        states = [
+            random_crash_state(log, rng, cut=max(0, len(log) - rng.randint(0, back))) for _ in range(IMAGES)
+        ]
         self.forget_handles()
         self.db.close()
-        self.fs = MemFS.from_image(state.image)
-        self.db = self.opened()
-        self.model = self.recovered(state.marks)
-        self.copies = []
-        self.check(self.db, self.model.now)
+        before = self.model
+        for state in states:  # the store goes on from the last of them
+            counts["recoveries"] += 1
+            self.db.close()
+            self.fs = MemFS.from_image(state.image)
+            self.db = self.opened()
+            self.model = self.recovered(before, state.marks)
+            self.copies = []
+            self.check(self.db, self.model.now)
         if seed % 8 == 0:
             report = verify_on(self.fs)
             assert report.is_sound, report.problems
 
-    def recovered(self, marks: dict[str, int]) -> Model:
+    def recovered(self, before: Model, marks: dict[str, int]) -> Model:
         """Return the model that the recovered store is, one of those that it may be."""
         found = contents_of(self.db)
-        for spaces in self.model.spaces[marks.get("spaces ack", 0) : marks.get("spaces issue", 0) + 1]:
-            for contents in self.model.batches[marks.get("ack", 0) : marks.get("issue", 0) + 1]:
+        for spaces in before.spaces[marks.get("spaces ack", 0) : marks.get("spaces issue", 0) + 1]:
+            for contents in before.batches[marks.get("ack", 0) : marks.get("issue", 0) + 1]:
                 seen = Seen(contents, spaces)
                 if found == {name: seen.of(name) for name in spaces}:
                     return Model([contents], [spaces])

@@ -11,7 +11,7 @@ from tests.lsm.machine import StoreMachine, counts
 from tests.lsm.stores import TINY
 
 STEPS = 60
-EXAMPLES = 30
+EXAMPLES = 90
 EXAMPLES_OF_A_RELEASE = 3_000
 
 
@@ -38,7 +38,7 @@ class PlainStore(StoreMachine):
 
 
 class WideStore(StoreMachine):
-    """Tables that hold several blocks with several versions of a key, few levels, seals at every other write."""
+    """Tables of several blocks with several versions of a key, few levels, a seal at every other write."""
 
     options: ClassVar[dict[str, OptionValue]] = {
         **TINY,
