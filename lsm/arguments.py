@@ -1,5 +1,7 @@
 """What users hand in, checked: keys, values, ranges."""
 
+import sys
+
 from lsm.errors import InvalidArgument, InvalidType
 from lsm.payload import KEY_BYTES_MAX, VALUE_BYTES_MAX
 
@@ -50,7 +52,7 @@ def as_limit(limit: object) -> int:
         raise InvalidType(f"limit must be a whole number, not {type(limit).__name__}")
     if limit < 0:
         raise InvalidArgument(f"limit must be 0 or more, not {limit}")
-    return limit
+    return min(limit, sys.maxsize)
 
 
 def as_keyspace_name(name: object) -> str:

@@ -107,6 +107,9 @@ class _Keys(KeysView[bytes]):
 
     _mapping: Readable
 
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._mapping)
+
     def __reversed__(self) -> Iterator[bytes]:
         return reversed(self._mapping)
 
