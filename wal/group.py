@@ -70,9 +70,15 @@ class CommitQueue:
         """Return when `write` is committed, by this thread or by another; raise if it failed."""
         self.waiting.append(write)
         self._join_crowd()
-        interrupt = None if self.turn.acquire(False) else _sleep(write)
+        interrupt: BaseException | None = None
+        has_turn = self.turn.acquire(False)
+        if not has_turn:
+            interrupt = _sleep(write)
         if not write.done:
             self._take_turn(write)
+        elif has_turn:
+            # Between the queue and the turn, another thread has written for this one and let the turn go.
+            self.pass_turn()
         if interrupt is not None:
             raise interrupt
         if write.error is not None:
