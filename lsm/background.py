@@ -51,6 +51,7 @@ class Background:
     def stop(self) -> None:
         """End the lanes; a job in the middle is given up and leaves nothing behind."""
         self._stopping.set()
+        self.throttle.is_stopping = True
         for executor in self._executors:
             executor.close()
         with self._state.lock:
@@ -136,10 +137,11 @@ class Background:
                     self._state.changed.wait(_IDLE_SECONDS)
 
     def _flush_step(self, executor: Executor) -> bool:
-        generation = self.jobs.next_flush()
-        if generation is None or self._state.failure is not None:
-            return False
-        self.jobs.flush(generation, self._inline if generation.log_bytes < _SMALL_BYTES else executor)
+        with self.jobs.flushing:
+            generation = self.jobs.next_flush()
+            if generation is None or self._state.failure is not None:
+                return False
+            self.jobs.flush(generation, self._inline if generation.log_bytes < _SMALL_BYTES else executor)
         self._after_job()
         return True
 

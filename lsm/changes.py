@@ -1,10 +1,11 @@
 """The log as a stream of changes, in commit order, each exactly once."""
 
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import wal
-from lsm.errors import LogCorrupt, OffsetOutOfRange
+from lsm.errors import LogCorrupt, OffsetOutOfRange, typed_errors
 from lsm.filenames import segment_name
 from lsm.fs_types import Cause, ReadFile
 from lsm.payload import decode
@@ -56,14 +57,26 @@ def _segment_changes(state: State, since: int) -> Generator[Change, None, int]:
     check_offset(state, since)
     meta = [meta for meta in state.version.segments if meta.first_seq <= since + 1][-1]
     try:
-        file = state.fs.open(segment_name(meta.number), Cause.LOG)
+        file = _open(state, meta)
     except FileNotFoundError:
         check_offset(state, since)  # flushed and removed since the version was read
         return since
     try:
         return (yield from _file_changes(state, meta, file, since))
     finally:
-        file.close()
+        with suppress(OSError):  # nothing can be lost by closing what was only read
+            file.close()
+
+
+def _open(state: State, meta: SegmentMeta) -> ReadFile:
+    name = segment_name(meta.number)
+    try:
+        return state.fs.open(name, Cause.LOG)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        with typed_errors(f"{state.fs.name}/{name}", "reading changes"):
+            raise error from None
 
 
 def _file_changes(
@@ -75,7 +88,8 @@ def _file_changes(
     wanted_bytes = _READ_BYTES
     names = {space.id: space.name for space in state.spaces.values()}
     while next_seq <= visible_seq:
-        data = file.read_upto(position, wanted_bytes)
+        with typed_errors(path, "reading changes"):
+            data = file.read_upto(position, wanted_bytes)
         records, taken = wal.read_tail(data, header, next_seq)
         if not taken:
             if len(data) < wanted_bytes:
@@ -95,7 +109,8 @@ def _file_changes(
 
 def _header(file: ReadFile, path: str) -> wal.SegmentHeader:
     try:
-        header = wal.decode_header(file.read_upto(0, wal.SEGMENT_HEADER_BYTES))
+        with typed_errors(path, "reading changes"):
+            header = wal.decode_header(file.read_upto(0, wal.SEGMENT_HEADER_BYTES))
     except wal.LogError as error:
         raise LogCorrupt(path, str(error), offset=0) from error
     if header is None:

@@ -106,7 +106,10 @@ class Committer:
         write = PendingWrite(
             payload, count, wanted, lambda first: self._state.apply(writes, first + count - 1)
         )
-        self._queue.commit(write)
+        try:
+            self._queue.commit(write)
+        except wal.WriteAbandoned as error:
+            raise WriteInterrupted(errno.EINTR, str(error) or "the writing thread was interrupted") from error
         return write.first_seq
 
     def _commit_one(self, space: Space, key: bytes, value: Value, sync: bool | None) -> None:
@@ -149,6 +152,10 @@ class Committer:
         self._wait_for_room(size)
         if size >= self._state.options.seal_bytes:
             self._rotate()
+
+    def look(self) -> None:
+        """Let the next write look whether it may go on."""
+        self.pause_at = 0
 
     def look_again(self, pause_at: int) -> None:
         """Let the next write from this log size on look whether it must wait or seal."""

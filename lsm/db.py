@@ -241,7 +241,12 @@ class DB(Keyspace):
             self._committer.abandon()
             self._state.manifest.abandon()
         else:
-            closed = self._committer.close()
+            try:
+                closed = self._committer.close()
+            except BaseException:
+                self._committer.abandon()
+                self._state.manifest.abandon()
+                raise
             with self._state.edit_lock:
                 self._state.manifest.close(
                     VersionEdit(

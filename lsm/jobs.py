@@ -1,10 +1,11 @@
 """Background work on an open store: choose a job, have it done, install what came out."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compaction import CompactionPlan, LeveledPolicy, plan_full
+from compaction import CompactionPlan, LeveledPolicy, Levels, plan_full
 from lsm.executor import Executor
 from lsm.filenames import segment_name, table_name
 from lsm.state import Generation, State
@@ -18,6 +19,8 @@ class Compaction:
 
     keyspace: int
     plan: CompactionPlan
+    levels: Levels
+    """What the plan was made for."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,7 @@ class Jobs:
         options = state.options
         self._state = state
         self.counters = JobCounters()
+        self.flushing = threading.Lock()  # generations are flushed one at a time, in order
         self.policy = LeveledPolicy(
             level_ratio=options.level_ratio,
             l0_tables_max=options.l0_tables_max,
@@ -92,7 +96,7 @@ class Jobs:
             oldest = state.snapshots[0] if state.snapshots else None
             busy = frozenset(state.busy)
         found = [
-            Compaction(meta.id, plan)
+            Compaction(meta.id, plan, meta.levels)
             for meta in state.version.keyspaces.values()
             if (plan := self.policy.choose(meta.levels, busy, state.clock.now_us(), oldest)) is not None
         ]
@@ -115,7 +119,7 @@ class Jobs:
         with self._state.lock:
             oldest = self._state.snapshots[0] if self._state.snapshots else None
         plan = plan_full((old, *levels[1:], *padding), start, stop, oldest_snapshot=oldest)
-        return None if plan is None else Compaction(keyspace, plan)
+        return None if plan is None else Compaction(keyspace, plan, levels)
 
     def compact(self, compaction: Compaction, executor: Executor) -> None:
         """Carry out a plan; the caller has claimed its tables."""
@@ -175,7 +179,9 @@ class Jobs:
         """Keep other jobs off the tables of a plan; False if another job was faster."""
         numbers = compaction.plan.input_numbers
         with self._state.lock:
-            is_ours = not (self._state.busy & numbers)
+            keyspace = self._state.version.keyspaces.get(compaction.keyspace)
+            is_current = keyspace is not None and keyspace.levels is compaction.levels
+            is_ours = is_current and not (self._state.busy & numbers)
             if is_ours:
                 self._state.busy |= numbers
         try:

@@ -103,9 +103,14 @@ class Manifest:
         header = wal.SegmentHeader(
             store_id=version.store_id, number=number, first_seq=1, epoch=version.epoch, time_us=clock.now_us()
         )
-        self._segment = wal.SegmentWriter(fs.create(manifest_name(number), Cause.MANIFEST), header)
-        self._write(version.as_edit())
-        self._put_in_force()
+        file = fs.create(manifest_name(number), Cause.MANIFEST)
+        try:
+            self._segment = wal.SegmentWriter(file, header)
+            self._write(version.as_edit())
+            self._put_in_force()
+        except BaseException:
+            file.close()
+            raise
 
     @property
     def wants_roll(self) -> bool:
@@ -121,8 +126,11 @@ class Manifest:
 
     def close(self, edit: VersionEdit) -> None:
         """Append the last edit and the close marker."""
-        self.append(edit)
-        self._segment.close(self._clock.now_us())
+        try:
+            self.append(edit)
+            self._segment.close(self._clock.now_us())
+        finally:
+            self.abandon()
 
     def abandon(self) -> None:
         """Let go of the file without a close marker, as a crash would."""

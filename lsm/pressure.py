@@ -6,7 +6,7 @@ Every level of it has a reason that `stats()` shows.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lsm.errors import BackgroundError, DiskFull, Error
+from lsm.errors import BackgroundError, ClosedError, DiskFull, Error
 from lsm.state import State
 
 STEP_BYTES = 64 * 1024
@@ -67,6 +67,7 @@ class Throttle:
         self._help_out = help_out  # without a background, the writer does the work itself
         self.counters = StallCounters()
         self.trouble: Error | None = None  # why the background makes no progress now
+        self.is_stopping = False
 
     def wait(self) -> Pressure:
         """Return when a write may go on, with the pressure that is left."""
@@ -87,6 +88,8 @@ class Throttle:
         return pressure
 
     def _wait_for_change(self) -> None:
+        if self.is_stopping:
+            raise ClosedError(f"{self._state.fs.name} was closed")
         if self._help_out is not None:
             if not self._help_out():
                 raise BackgroundError(

@@ -15,7 +15,7 @@ from lsm.fs_types import FileSystem
 from lsm.log_columns import read_writes
 from lsm.manifest import read_current, read_manifest
 from lsm.options import OptionValue
-from lsm.recovery import open_tables, stored_options
+from lsm.recovery import open_tables, refuse_lost_edit, stored_options
 from lsm.segments import read_segment
 from lsm.state import Generation, State
 from lsm.version import SegmentMeta, Version, VersionEdit
@@ -92,6 +92,9 @@ class LiveReader:
         raise AssertionError("unreachable")
 
     def _load(self, tables: TableCache, version: Version) -> tuple[list[Generation], int]:
+        refuse_lost_edit(
+            self._fs, version
+        )  # or a rotation since the manifest was read: the caller looks again
         for meta in version.keyspaces.values():
             _open_all(meta.levels, tables)
         generations = []

@@ -178,11 +178,11 @@ def _scan_pairs(
         sources: list[Source] = [LayerSource(layer, start, stop, reverse=reverse) for layer in view.at(seq)]
         sources += [RunSource(run, start, stop, reverse=reverse, seq_max=seq) for run in view.tree.runs()]
         for keys, values in live(merged(sources, reverse=reverse)):
-            state.check_open()
             if reverse:
                 yield from zip(reversed(keys), reversed(values), strict=True)
             else:
                 yield from zip(keys, values, strict=True)
+            state.check_open()  # before more is loaded: in a forked child, locks may be held by nobody
     except StorageError:
         state.check_open()  # files that could not be read because the store was closed meanwhile
         raise

@@ -98,16 +98,27 @@ def recover(fs: FileSystem, clock: Clock, changes: Mapping[str, OptionValue]) ->
         segments=tuple(meta for meta in version.segments if not _is_flushed(meta, version)),
     )
     log = [(meta, read_segment(fs, version, meta)) for meta in version.segments]
-    _refuse_lost_edit(fs, contents.version)
+    refuse_lost_edit(fs, contents.version)
     segment, version, kept = _continue_log(fs, clock, version, log)
-    manifest_number = version.next_number
-    version = replace(version, next_number=manifest_number + 1)
-    manifest = Manifest(fs, clock, version, manifest_number)
-    tables = open_tables(fs, version, options)
-    state = State(fs, clock, options, manifest, tables)
-    _remove_orphans(fs, state)
-    _replay(state, kept, log, segment)
+    try:
+        state = _put_in_force(fs, clock, version, options)
+        _replay(state, kept, log, segment)
+    except BaseException:
+        segment.file.close()
+        raise
     return Opened(state, segment)
+
+
+def _put_in_force(fs: FileSystem, clock: Clock, version: Version, options: Options) -> State:
+    number = version.next_number
+    manifest = Manifest(fs, clock, replace(version, next_number=number + 1), number)
+    try:
+        state = State(fs, clock, options, manifest, open_tables(fs, version, options))
+        _remove_orphans(fs, state)
+    except BaseException:
+        manifest.abandon()
+        raise
+    return state
 
 
 def open_tables(fs: FileSystem, version: Version, options: Options, *, evicts: bool = True) -> TableCache:
@@ -150,7 +161,7 @@ def _is_flushed(meta: SegmentMeta, version: Version) -> bool:
     return meta.last_seq is not None and meta.last_seq <= version.flushed_seq
 
 
-def _refuse_lost_edit(fs: FileSystem, version: Version) -> None:
+def refuse_lost_edit(fs: FileSystem, version: Version) -> None:
     """Raise if there is a log segment with data that the manifest should know and does not.
 
     The last edit of a manifest may be torn by a crash.  But a segment takes its first record only after the
@@ -173,7 +184,10 @@ def _refuse_lost_edit(fs: FileSystem, version: Version) -> None:
 
 def _first_seq_of(fs: FileSystem, version: Version, number: int) -> int | None:
     """Return where an unnamed segment of this store starts, None if it holds no whole record."""
-    file = fs.open(segment_name(number), Cause.LOG)
+    try:
+        file = fs.open(segment_name(number), Cause.LOG)
+    except FileNotFoundError:
+        return None  # removed by a writer beside us
     try:
         data = file.read_upto(0, file.size)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lsm.errors import DiskFull, ReadOnlyError, WriteInterrupted
+from lsm.errors import DiskFull, LogCorrupt, ReadOnlyError, WriteInterrupted
 from lsm.filenames import segment_name
 from lsm.segments import copy_records, create_segment, read_segment
 from lsm.version import SegmentMeta
@@ -43,6 +43,13 @@ def continue_in_new_files(state: State, old: wal.SegmentWriter) -> wal.SegmentWr
         contents = read_segment(state.fs, state.version, replace(meta, last_seq=None, size_bytes=None))
         segment = create_segment(state.fs, state.clock, state.version, state.new_number(), meta.first_seq)
         copy_records(contents, segment, last_seq=state.visible_seq)
+        if segment.next_seq - 1 != state.visible_seq:
+            segment.file.close()
+            raise LogCorrupt(
+                contents.path,
+                f"the log holds writes up to {segment.next_seq - 1}, but {state.visible_seq} was visible",
+                advice="close the store and open it again",
+            )
         kept = tuple(other for other in state.version.segments if other.number != number)
         added = SegmentMeta(number=segment.header.number, first_seq=meta.first_seq)
         state.replace_manifest(replace(state.version, segments=(*kept, added)))

@@ -27,8 +27,12 @@ def create_segment(
         time_us=clock.now_us(),
     )
     file = fs.create(segment_name(number), Cause.LOG, reserve_bytes=RESERVE_BYTES)
-    segment = wal.SegmentWriter(file, header)
-    fs.sync_dir(Cause.LOG)
+    try:
+        segment = wal.SegmentWriter(file, header)
+        fs.sync_dir(Cause.LOG)
+    except BaseException:
+        file.close()
+        raise
     return segment
 
 

@@ -95,6 +95,9 @@ class Writer(Protocol):
     def write(self, payload: bytes, count: int, writes: Sequence[Writes], sync: bool | None) -> int:
         """Commit one batch; return its first sequence number."""
 
+    def look(self) -> None:
+        """Let the next write look whether it may go on."""
+
 
 class NoWriter:
     """Stands where writes would go, and says why they cannot."""
@@ -108,6 +111,9 @@ class NoWriter:
 
     delete = put
     write = put
+
+    def look(self) -> None:
+        """Nothing goes on here."""
 
 
 class VersionHolder(Protocol):
@@ -286,11 +292,17 @@ class State:
             return  # nothing is kept any more; in a forked child the lock may be held by nobody
         with self.lock:
             self.snapshots.remove(seq)
-            if seq in self.snapshots:
-                return
-            for space in self.spaces.values():
-                if len(space.memtable.layers) > 1 and space.memtable.thaw(self.snapshots):
+            if seq not in self.snapshots:
+                self._thaw()
+
+    def _thaw(self) -> None:
+        for space in self.spaces.values():
+            if len(space.memtable.layers) > 1 and space.memtable.thaw(self.snapshots):
+                try:
                     self.refresh_view(space)
+                except Error:
+                    if self.end is None:  # else the store was closed meanwhile, and nobody looks any more
+                        raise
 
     def finish(self, error: Error) -> None:
         """Let every use from now on raise `error`."""
@@ -322,6 +334,7 @@ class State:
         with self.lock:
             if self.failure is None:
                 self.failure = error
+            self.writer.look()
             self.changed.notify_all()
 
     def remove_file(self, name: str) -> None:

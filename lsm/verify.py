@@ -11,10 +11,12 @@ from lsm.fs import open_directory
 from lsm.fs_types import FileSystem
 from lsm.log_columns import read_writes
 from lsm.manifest import read_current, read_manifest
-from lsm.recovery import holds_store, missing
+from lsm.recovery import holds_store, missing, refuse_lost_edit
 from lsm.segments import read_segment
 from lsm.version import Version
 from sstable import CorruptTable, Table, TableMeta, UnsupportedTable
+
+_TRIES = 10
 
 Progress = Callable[[int, int], None]
 """Told after each file how many bytes of how many are done."""
@@ -68,7 +70,7 @@ def verify_on(fs: FileSystem, *, progress: Progress | None = None) -> VerifyRepo
     try:
         if not holds_store(fs):
             raise missing(fs.name)
-        version = read_manifest(fs, read_current(fs)).version
+        version = _sound_version(fs)
     except CorruptionError as error:
         return VerifyReport(0, 0, 0, 0, (Problem(error.path, error.what, error.offset),), foreign)
     tables = version.tables()
@@ -83,6 +85,20 @@ def verify_on(fs: FileSystem, *, progress: Progress | None = None) -> VerifyRepo
     problems += _log_problems(fs, version)
     entries = sum(table.entries for table in tables.values())
     return VerifyReport(len(tables), len(version.segments), entries, total_bytes, tuple(problems), foreign)
+
+
+def _sound_version(fs: FileSystem) -> Version:
+    """Return what the manifest says, once it is sure that no edit of it is lost."""
+    for _ in range(_TRIES):
+        version = read_manifest(fs, read_current(fs)).version
+        try:
+            refuse_lost_edit(fs, version)
+            return version
+        except CorruptionError:
+            # Beside a writer, the log may have been rotated since the manifest was read.
+            if read_manifest(fs, read_current(fs)).version == version:
+                raise
+    return version
 
 
 def _level_problems(version: Version) -> Iterator[Problem]:
