@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from lsm.commit import Committer
-from lsm.errors import BackgroundError, CorruptionError, DiskFull, Error
+from lsm.errors import BackgroundError, ClosedError, CorruptionError, DiskFull, Error
 from lsm.executor import Cancelled, Executor, InlineExecutor, ProcessExecutor
 from lsm.jobs import Compaction, Jobs, remove_obsolete
 from lsm.pressure import STEP_BYTES, Throttle
@@ -87,10 +87,10 @@ class Background:
     def wait_for_flush(self) -> None:
         """Return when nothing sealed is left."""
         while self.jobs.next_flush() is not None:
+            self._check()
             if self.mode == "manual":
                 self._flush_step(self._inline)
                 continue
-            self._check()
             with self._state.lock:
                 if self._state.sealed:
                     self._state.changed.wait(0.1)
@@ -103,10 +103,10 @@ class Background:
 
     def _check(self) -> None:
         failure = self._state.failure or self.throttle.trouble
+        if self._stopping.is_set() or isinstance(failure, ClosedError):
+            raise ClosedError(f"{self._state.fs.name} was closed")
         if failure is not None:
             raise BackgroundError(errno.EIO, f"background work has failed: {failure}") from failure
-        if self._stopping.is_set():
-            raise BackgroundError(errno.ESHUTDOWN, "the store was closed meanwhile")
 
     def _new_executor(self) -> Executor:
         executor = ProcessExecutor(self._state.fs, self._inline) if self.mode == "process" else self._inline

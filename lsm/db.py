@@ -9,7 +9,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,10 @@ from lsm.errors import (
     InvalidArgument,
     KeyspaceNotFound,
     ReadOnlyError,
+    StorageError,
     typed_errors,
 )
+from lsm.executor import Cancelled
 from lsm.fs import open_directory
 from lsm.fs_types import Lock
 from lsm.jobs import remove_obsolete
@@ -278,8 +280,16 @@ class DB(Keyspace):
     def _check_open(self) -> None:
         self._state.check_open()
 
-    def _typed(self, doing: str) -> AbstractContextManager[None]:
-        return typed_errors(self._state.fs.name, doing)
+    @contextmanager
+    def _typed(self, doing: str) -> Iterator[None]:
+        try:
+            with typed_errors(self._state.fs.name, doing):
+                yield
+        except Cancelled as error:
+            raise ClosedError(f"{self._state.fs.name} was closed") from error
+        except StorageError:
+            self._check_open()  # what was closed meanwhile cannot be read
+            raise
 
     def __del__(self) -> None:
         """Close a forgotten store, and say that it was forgotten."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 
 from lsm.arguments import as_key, as_value
 from lsm.batch import WriteBatch
-from lsm.errors import KeyspaceNotFound
+from lsm.errors import KeyspaceNotFound, StorageError
 from lsm.payload import Writes
 from lsm.reading import Pair, Readable, scan_view
 from lsm.snapshot import Snapshot, SnapshotHold
@@ -102,7 +102,11 @@ class Keyspace(Readable, MutableMapping[bytes, bytes]):
             value = entries.get(key)
             if value is not None:
                 return None if value is DELETED else value
-        found = view.tree.get(key)
+        try:
+            found = view.tree.get(key)
+        except StorageError:
+            self._state.check_open()  # what was closed meanwhile cannot be read
+            raise
         return None if found is None or found is DELETED else found
 
     def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:

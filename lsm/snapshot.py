@@ -89,7 +89,8 @@ class Snapshot(Readable):
         view = self._current()
         found = self._in_memory(key)
         if found is None:
-            found = view.tree.get(key, self.seq)
+            with self._hold.state.reading():
+                found = view.tree.get(key, self.seq)
         return found if isinstance(found, bytes) else None
 
     def multi_get(self, keys: Iterable[bytes]) -> list[bytes | None]:
@@ -97,7 +98,8 @@ class Snapshot(Readable):
         wanted = [as_key(key) for key in keys]
         tree = self._current().tree
         memory: dict[bytes, Value | None] = {key: self._in_memory(key) for key in wanted}
-        tables = tree.get_many([key for key, value in memory.items() if value is None], self.seq)
+        with self._hold.state.reading():
+            tables = tree.get_many([key for key, value in memory.items() if value is None], self.seq)
         values = [tables.get(key) if memory[key] is None else memory[key] for key in wanted]
         return [value if isinstance(value, bytes) else None for value in values]
 

@@ -4,7 +4,8 @@ import errno
 import logging
 import threading
 from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, Protocol
 
@@ -316,6 +317,15 @@ class State:
         """Raise if nothing works any more."""
         if self.end is not None:
             raise type(self.end)(*self.end.args)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say that the store was closed where files could not be read because of that."""
+        try:
+            yield
+        except StorageError:
+            self.check_open()
+            raise
 
     def check_writable(self) -> None:
         """Raise if no more writes are taken."""

@@ -26,7 +26,7 @@ def test_stats_show_levels_log_and_memory(run, flushed):
 
     assert result.exit_code == 0
     for text in (
-        str(flushed),
+        flushed.name,
         "sequence number",
         "keyspace default",
         "keyspace orders",

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -136,6 +136,56 @@ def test_an_interrupt_of_the_leader_leaves_nobody_waiting():
     assert results[0] is log.error
     assert Counter(map(type, results[1:])) == {KeyboardInterrupt: 1, WriteAbandoned: 4}
     assert not log.queue.turn.locked()
+
+
+def test_a_write_that_others_did_meanwhile_gives_the_turn_back():
+    log = Log()
+    log.gate.set()
+    queued, others_are_done = threading.Event(), threading.Event()
+
+    class SlowQueue(deque):
+        """Holds the slow thread up right after its write is in the queue."""
+
+        def append(self, pending: wal.PendingWrite) -> None:
+            super().append(pending)
+            if pending.payload == b"slow":
+                queued.set()
+                assert others_are_done.wait(WAIT_SECONDS)
+
+    def quick() -> None:
+        assert queued.wait(WAIT_SECONDS)
+        log.queue.commit(write(b"quick"))
+        others_are_done.set()
+
+    log.queue.waiting = SlowQueue()
+    in_threads([lambda: log.queue.commit(write(b"slow")), quick])
+
+    assert sorted(payload for group in log.groups for payload in group) == [b"quick", b"slow"]
+    assert not log.queue.turn.locked(), "nobody can ever write again"
+
+
+@pytest.mark.xfail(strict=True, reason="M26: an interrupted thread is handed the turn")
+def test_a_thread_that_is_interrupted_while_it_queues_does_not_take_the_turn_with_it():
+    log = Log()
+
+    class InterruptedQueue(deque):
+        """Ctrl-C right after the write is in the queue."""
+
+        def append(self, pending: wal.PendingWrite) -> None:
+            super().append(pending)
+            if pending.payload == b"interrupted":
+                raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        assert log.entered.wait(WAIT_SECONDS)
+        with pytest.raises(KeyboardInterrupt):
+            log.queue.commit(write(b"interrupted"))
+        log.gate.set()
+
+    log.queue.waiting = InterruptedQueue()
+    in_threads([lambda: log.queue.commit(write(b"leader")), interrupted])
+
+    assert not log.queue.turn.locked(), "nobody can ever write again"
 
 
 def test_many_threads_write_everything_once_and_each_in_its_own_order(seed):
