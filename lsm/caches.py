@@ -4,13 +4,13 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from compaction import Levels
-from lsm.errors import Error, TableCorrupt, UnsupportedFormat, typed_errors
+from lsm.errors import ClosedError, Error, TableCorrupt, UnsupportedFormat, typed_errors
 from lsm.filenames import table_name
 from lsm.fs_types import Cause, FileSystem
 from sstable import (
@@ -140,6 +140,7 @@ class TableCache:
         self._handles: WeakValueDictionary[int, TableHandle] = WeakValueDictionary()
         self._opened: OrderedDict[TableHandle, int] = OrderedDict()
         self._lock = threading.Lock()
+        self._is_closed = False
         self.used_bytes = 0
 
     def handle(self, meta: TableMeta) -> TableHandle:
@@ -163,6 +164,8 @@ class TableCache:
         with self._lock:
             if handle.opened is not None:
                 return handle.opened
+            if self._is_closed:
+                raise ClosedError(f"{self._fs.name} was closed")
             table = self._open(handle.meta)
             handle.opened = table
             handle.get = table.get
@@ -186,7 +189,8 @@ class TableCache:
             file.close()
             raise
         if self._use_map:
-            file.close()  # the map is enough, and descriptors are scarce
+            with suppress(OSError):  # nothing can be lost by closing what is only read
+                file.close()  # the map is enough, and descriptors are scarce
         return table
 
     def _admit(self, handle: TableHandle, cost_bytes: int) -> None:
@@ -203,6 +207,7 @@ class TableCache:
     def close(self) -> None:
         """Let all tables go; whoever still reads one keeps it alive."""
         with self._lock:
+            self._is_closed = True
             for handle in self._opened:
                 handle.forget()
             self._opened.clear()

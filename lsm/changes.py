@@ -93,7 +93,7 @@ def _file_changes(
         records, taken = wal.read_tail(data, header, next_seq)
         if not taken:
             if len(data) < wanted_bytes:
-                break  # the end of this segment, or a tail that is not whole yet: the caller looks again
+                break  # the end of this segment
             wanted_bytes *= 2  # one record larger than what was read
             continue
         for record in records:
@@ -104,6 +104,10 @@ def _file_changes(
                 yield from _record_changes(data, record, names, since, path)
         position += taken
         wanted_bytes = _READ_BYTES
+    # Everything that is visible is in the log: a segment must reach to the next one, or to what is visible.
+    following = [later.first_seq for later in state.version.segments if later.first_seq > meta.first_seq]
+    if next_seq < min([*following, visible_seq + 1]):
+        raise LogCorrupt(path, f"no whole record of {next_seq}, which was committed", offset=position)
     return max(since, next_seq - 1)
 
 

@@ -240,14 +240,12 @@ class DB(Keyspace):
             return
         self._background.stop()
         if self._state.failure is not None:
-            self._committer.abandon()
-            self._state.manifest.abandon()
+            self._abandon_files(self._committer)
         else:
             try:
                 closed = self._committer.close()
             except BaseException:
-                self._committer.abandon()
-                self._state.manifest.abandon()
+                self._abandon_files(self._committer)
                 raise
             with self._state.edit_lock:
                 self._state.manifest.close(
@@ -256,6 +254,12 @@ class DB(Keyspace):
                     )
                 )
             remove_obsolete(self._state, even_if_held=True)
+
+    def _abandon_files(self, committer: Committer) -> None:
+        try:
+            committer.abandon()
+        finally:
+            self._state.manifest.abandon()
 
     def _end(self, reason: Error) -> None:
         _open_databases.pop(id(self), None)

@@ -192,7 +192,12 @@ def run_compaction(
 def _opened(fs: FileSystem, meta: TableMeta) -> Iterator[Table]:
     path = f"{fs.name}/{table_name(meta.number)}"
     with naming(path):
-        table = Table(fs.open(table_name(meta.number), Cause.COMPACTION), meta, name=path)
+        file = fs.open(table_name(meta.number), Cause.COMPACTION)
+        try:
+            table = Table(file, meta, name=path)
+        except BaseException:
+            file.close()
+            raise
     try:
         yield table
     finally:

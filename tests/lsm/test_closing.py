@@ -220,6 +220,7 @@ def test_closing_under_load_gives_closed_errors_and_keeps_every_acknowledged_wri
     for thread in threads:
         thread.join(WAIT_SECONDS)
 
+    # M22b: a read that was on its way may find the directory closed, until the test below passes.
     assert [error for error in errors if not isinstance(error, lsm.ClosedError)] == []
     assert len(errors) == 8
     with lsm.open(tmp_path / "db", "r") as again:
@@ -267,7 +268,6 @@ def test_a_reader_that_meets_a_close_while_it_opens_a_table_is_told_that_it_was_
     assert found in (b"x", [b"x"]) or isinstance(found, lsm.ClosedError | list), found
 
 
-@pytest.mark.xfail(strict=True, reason="M22b: a table is opened after the store was closed")
 def test_a_view_taken_before_a_close_opens_no_table_after_it(tmp_path):
     with lsm.open(tmp_path / "db", **MANUAL) as db:
         db.update({b"%d" % number: b"x" for number in range(100)})

@@ -54,6 +54,14 @@ class WideStore(StoreMachine):
 SHAPES = [TinyStore, RoomyStore, PlainStore, WideStore]
 
 
+@pytest.fixture(autouse=True)
+def _histories_of_its_own(request, monkeypatch, seed):
+    """Without this, one seed for all would play the same histories on every shape."""
+    number = seed + SHAPES.index(request.getfixturevalue("machine"))
+    print(f"seed {number}")
+    monkeypatch.setattr("hypothesis.core.global_force_seed", number)
+
+
 @pytest.mark.parametrize("machine", SHAPES)
 def test_the_store_does_what_the_model_does(machine):
     before = counts.copy()

@@ -141,6 +141,21 @@ def test_a_payload_that_looks_like_records_is_only_a_payload():
     assert payloads(bytes(file.data))[0] == [inner, b"x" + inner + b"y"]
 
 
+def test_a_tail_made_to_look_like_records_is_not_checksummed_for_ever(monkeypatch):
+    # A stranger's value may be all record headers, each claiming half of the file: 5,000 of them here.
+    claim = struct.pack("<IIIQQII", 0, 100_000, 0x01A75257, 9, 0, 150, 1)
+    data = after(written([[b"one"]]).data, b"\xa5" + claim * 5000)
+    checked = []
+    decode = wal.reader.decode
+    monkeypatch.setattr(
+        "wal.reader.decode", lambda *where, **seed: (checked.append(where), decode(*where, **seed))[1]
+    )
+    with pytest.raises(wal.SegmentDamaged):
+        payloads(data)
+
+    assert len(checked) < 100
+
+
 @given(
     st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=3), min_size=1, max_size=5),
     st.data(),
