@@ -1,0 +1,58 @@
+"""Tables of figures: ruled on a terminal, plain columns anywhere else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+_STYLES = {"ahead": "green", "met": "green", "behind": "red", "missed": "red"}
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A title, a head, rows of text, and notes below.  The first column is text, the others are figures."""
+
+    title: str
+    head: Sequence[str]
+    rows: list[Sequence[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def show(sheet: Sheet, console: Console) -> None:
+    """Print a sheet."""
+    if console.is_terminal:
+        console.print(_ruled(sheet))
+        for note in sheet.notes:
+            console.print(f"  {note}", markup=False, highlight=False)
+    else:
+        # Not through rich's layout, which would fold lines to a width that nobody has.
+        console.file.write(plain(sheet) + "\n")
+
+
+def plain(sheet: Sheet) -> str:
+    """Return a sheet as text in columns."""
+    lines = [sheet.head, *sheet.rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(sheet.head))]
+    text = [sheet.title]
+    for line in lines:
+        cells = [
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        text.append("  " + "  ".join(cells).rstrip())
+    return "\n".join([*text, *(f"  {note}" for note in sheet.notes), ""])
+
+
+def _ruled(sheet: Sheet) -> Table:
+    table = Table(title=sheet.title, title_justify="left", title_style="bold")
+    for at, name in enumerate(sheet.head):
+        table.add_column(name, justify="left" if at == 0 else "right", overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*map(_styled, row))
+    return table
+
+
+def _styled(cell: str) -> str:
+    style = next((_STYLES[word] for word in reversed(cell.split()) if word in _STYLES), None)
+    return cell if style is None else f"[{style}]{cell}[/{style}]"
