@@ -130,6 +130,7 @@ class Explorer:
             if is_new:
                 self._settled.add(after)
                 check_structure(fs, db, image)
+                check_changes(db, found)
                 check_goes_on(fs, db, found)
         if self._depth > 1 and self._is_new_recovery(image, after):
             self.crash_again(recovery, found, self._depth)
@@ -252,6 +253,22 @@ def check_structure(fs: MemFS, db: DB, before: Image) -> None:
     report = verify_on(fs)
     if not report.is_sound:
         raise Violation(f"verify: {report.problems}")
+
+
+def check_changes(db: DB, found: Found) -> None:
+    """Raise unless the log, read as changes, is without a gap and ends where the store stands (I4)."""
+    since = db._state.version.segments[0].first_seq - 1
+    last: dict[tuple[str, bytes], bytes | None] = {}
+    seqs = []
+    for change in db.changes(since):
+        seqs.append(change.seq)
+        last[change.keyspace, change.key] = change.value
+    expected = list(range(since + 1, found.seq + 1))
+    if db._state.version.next_keyspace > len(found.contents):  # writes to a dropped keyspace are left out
+        expected = sorted(set(seqs) & set(expected))
+    expect("changes have no gap", expected, seqs)
+    held = {(name, key): found.contents[name].get(key) for name, key in last if name in found.contents}
+    expect("changes lead to what is there", held, {where: last[where] for where in held})
 
 
 def check_goes_on(fs: MemFS, db: DB, found: Found) -> None:

@@ -2,9 +2,16 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+
+def announce(capsys: pytest.CaptureFixture[str], line: str) -> None:
+    """Show a line of figures whatever the outcome; a worker of xdist has no standard output, so not there."""
+    with capsys.disabled():
+        print(f"\n{line}", file=sys.stderr)
 
 
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

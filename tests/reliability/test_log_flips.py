@@ -7,6 +7,7 @@ import lsm.segments
 import wal.reader
 from tests.reliability.model import DEFAULT, Found
 from tests.reliability.reading import read_all
+from tests.reliability.scoreboard import announce
 from tests.reliability.story import Story
 from tests.reliability.tiny import RESERVE_BYTES, held, open_tiny
 from tests.support.memfs import MemFS
@@ -75,8 +76,7 @@ def opened_with(image: dict[str, bytes]) -> Found | None:
 def test_after_a_clean_close_every_flip_is_seen(capsys):
     flips, unseen = unseen_flips(is_closed=True)
 
-    with capsys.disabled():
-        print(f"\nlog flips, closed store: flips={flips} unseen={len(unseen)}")
+    announce(capsys, f"log flips, closed store: flips={flips} unseen={len(unseen)}")
     assert not unseen
 
 
@@ -87,8 +87,7 @@ def test_after_a_crash_only_the_last_group_can_pass_for_a_torn_write(capsys):
     newest = segments(image)[-1]
     last_group = story.model.at(story.model.issued - 1, story.model.edited)
 
-    with capsys.disabled():
-        print(f"\nlog flips, crashed store: flips={flips} unseen={len(unseen)}, all in the last group")
+    announce(capsys, f"log flips, crashed store: flips={flips} unseen={len(unseen)}, all in the last group")
     assert {(name, found.seq) for name, _, found in unseen} == {(newest, last_group.seq)}
     assert all(found == last_group for _, _, found in unseen)
     positions = sorted({at for _, at, _ in unseen})

@@ -6,6 +6,7 @@ The list comes from the stories themselves, so a new sync without a story that n
 import pytest
 
 from tests.reliability.killing import killed_by, some_stories
+from tests.reliability.scoreboard import announce
 from tests.reliability.sync_sites import labels, sites_of, skipping
 
 PARTS = 3
@@ -52,7 +53,6 @@ def test_no_sync_can_be_left_out(part, capsys):
     survivors = [
         label for label in chosen[part::PARTS] if not killed_by(skipping(named[label]), sites[named[label]])
     ]
-    with capsys.disabled():
-        mine = len(chosen[part::PARTS])
-        print(f"\nsyncs {part + 1}/{PARTS}: killed={mine - len(survivors)} of {mine}")
+    mine = len(chosen[part::PARTS])
+    announce(capsys, f"syncs {part + 1}/{PARTS}: killed={mine - len(survivors)} of {mine}")
     assert not survivors, "\n".join(survivors)
