@@ -6,6 +6,8 @@ from lsm.errors import InvalidArgument, InvalidType
 from lsm.payload import KEY_BYTES_MAX, VALUE_BYTES_MAX
 
 KEYSPACE_NAME_BYTES_MAX = 255
+HIDDEN_PREFIX = "lsm:"
+"""Keyspaces with such names are the store's own books: not listed, not shown as changes, not for users."""
 
 
 def as_key(key: object) -> bytes:
@@ -66,6 +68,19 @@ def as_keyspace_name(name: object) -> str:
     if not 0 < size <= KEYSPACE_NAME_BYTES_MAX:
         raise InvalidArgument(f"a keyspace's name has 1 to {KEYSPACE_NAME_BYTES_MAX} bytes, not {size}")
     return name
+
+
+def as_user_keyspace_name(name: object) -> str:
+    """Return a keyspace's name if users may have it, or raise what is wrong with it."""
+    text = as_keyspace_name(name)
+    if is_hidden(text):
+        raise InvalidArgument(f"keyspace {text!r:.60}: names beginning with {HIDDEN_PREFIX!r} are reserved")
+    return text
+
+
+def is_hidden(keyspace: str) -> bool:
+    """Tell whether a keyspace holds the store's own books."""
+    return keyspace.startswith(HIDDEN_PREFIX)
 
 
 def after_prefix(prefix: bytes) -> bytes | None:

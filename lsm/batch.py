@@ -54,6 +54,13 @@ class WriteBatch:
         self._values.append(DELETED)
         self._has_deletions = True
 
+    def _put_in(self, keyspace: int, key: bytes, value: Value) -> None:
+        """Write to a keyspace by its number: how the store keeps its own books together with data."""
+        self._note_id(keyspace)
+        self._keys.append(key)
+        self._values.append(value)
+        self._has_deletions = self._has_deletions or value is DELETED
+
     def clear(self) -> None:
         """Forget all writes."""
         self._keys, self._values, self._spaces, self._has_deletions = [], [], None, False
@@ -92,8 +99,10 @@ class WriteBatch:
 
     def _note_space(self, keyspace: str | None) -> None:
         """Remember where the next entry goes."""
+        self._note_id(self._space if keyspace is None else self._id_of(keyspace))
+
+    def _note_id(self, space: int) -> None:
         self._check_open()
-        space = self._space if keyspace is None else self._id_of(keyspace)
         if self._spaces is None and space != self._space:
             self._spaces = [self._space] * len(self._keys)
         if self._spaces is not None:

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from lsm.arguments import as_bounds, as_keyspace_name
+from lsm.arguments import as_bounds, as_user_keyspace_name, is_hidden
 from lsm.background import Background
-from lsm.changes import Change, check_offset, read_changes
 from lsm.checkpoint import write_checkpoint
 from lsm.commit import Committer
+from lsm.db_log import LogFace
 from lsm.errors import (
     ClosedError,
     Error,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from lsm.options import Options
 
 
-class DB(Keyspace):
+class DB(LogFace, Keyspace):
     """An open store: the default keyspace, and everything that concerns the whole.
 
     Made by `lsm.open`.  A context manager; closing is idempotent, and every use afterwards raises
@@ -76,11 +76,21 @@ class DB(Keyspace):
 
     def keyspace(self, name: str, *, create: bool = True) -> Keyspace:
         """Return the keyspace of that name, making it if it does not exist and the store can be written."""
+        self._check_open()
+        return self._keyspace(as_user_keyspace_name(name), create=create)
+
+    def _system_keyspace(self, name: str, *, create: bool = True) -> Keyspace:
+        """Return a keyspace of the store's own books; `name` begins with HIDDEN_PREFIX."""
+        assert is_hidden(name)
+        self._check_open()
+        return self._keyspace(name, create=create)
+
+    def _keyspace(self, name: str, *, create: bool) -> Keyspace:
         keyspace = Keyspace()
         keyspace._state, keyspace._find_space = self._state, self._find_space
         keyspace._pins_views = self._pins_views
         try:
-            keyspace._space = self._find_space(name)
+            keyspace._space = self._named_space(name)
         except KeyspaceNotFound:
             if not create or self._committer is None:
                 raise
@@ -90,23 +100,28 @@ class DB(Keyspace):
     def keyspaces(self) -> list[str]:
         """Return the names of all keyspaces; the first is the default one."""
         self._check_open()
-        return [
-            meta.name for meta in sorted(self._state.version.keyspaces.values(), key=lambda meta: meta.id)
-        ]
+        metas = sorted(self._state.version.keyspaces.values(), key=lambda meta: meta.id)
+        return [meta.name for meta in metas if not is_hidden(meta.name)]
 
     def drop_keyspace(self, name: str) -> None:
         """Remove a keyspace with everything in it: one edit, and its space comes back."""
-        committer = self._writable()
+        self._writable()
         space = self._find_space(name)
         if space.id == DEFAULT_KEYSPACE:
             raise InvalidArgument("the default keyspace cannot be dropped; clear() empties it")
+        self._drop_space(space)
+
+    def _drop_space(self, space: Space) -> None:
+        committer = self._writable()
         with self._typed("dropping a keyspace"), committer.exclusive(), self._state.edit_lock:
             self._state.install(VersionEdit(keyspaces_dropped=(space.id,)))
         remove_obsolete(self._state)
 
     def _find_space(self, name: object) -> Space:  # a method, not a bound one kept: that would be a cycle
         self._check_open()
-        as_keyspace_name(name)
+        return self._named_space(as_user_keyspace_name(name))
+
+    def _named_space(self, name: str) -> Space:
         for space in list(self._state.spaces.values()):
             if space.name == name:
                 return space
@@ -169,16 +184,6 @@ class DB(Keyspace):
                 return write_checkpoint(self._state, committer, target)
             finally:
                 target.close()
-
-    def changes(self, since: int = 0, *, follow: bool = False) -> Iterator[Change]:
-        """Yield every change after sequence number `since`, in commit order, as the log has them.
-
-        With `follow` it waits for more instead of ending.  The log is kept until it is flushed; asking for
-        what is gone raises OffsetOutOfRange.
-        """
-        self._check_open()
-        check_offset(self._state, since)
-        return read_changes(self._state, since, follow=follow)
 
     def refresh(self) -> int:
         """Let a read-only handle see what is durable now; return the sequence number it stands at."""

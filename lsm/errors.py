@@ -133,3 +133,45 @@ class OffsetOutOfRange(Error, LookupError):
         self.requested = requested
         self.earliest = earliest
         self.latest = latest
+
+
+class ForeignLog(Error, ValueError):
+    """A position, a file or a stream that belongs to another log: another store, or another epoch of it."""
+
+
+class ConsumerNotFound(Error, LookupError):
+    """No consumer of this name."""
+
+
+class ConsumerBusy(Error, OSError):
+    """A consumer of this name is in use, here or in another process."""
+
+
+class ConsumerDropped(Error, LookupError):
+    """A consumer fell further behind than its cap allows; the log no longer waits for it.
+
+    `seek` takes it up again, from where the log still is.
+    """
+
+    def __init__(self, name: str, position: int, earliest: int, latest: int) -> None:
+        super().__init__(
+            f"consumer {name!r} was dropped at sequence number {position}: it fell behind its cap; "
+            f"the log now holds [{earliest}, {latest}]: seek() to go on from there"
+        )
+        self.name = name
+        self.position = position
+        self.earliest = earliest
+        self.latest = latest
+
+
+class ViewFailed(Error, RuntimeError):
+    """The fold of a view raised; everything before `seq` is in the view, and nothing is lost."""
+
+    def __init__(self, view: str, seq: int, cause: str) -> None:
+        super().__init__(f"view {view!r} stopped at sequence number {seq}: {cause}")
+        self.view = view
+        self.seq = seq
+
+
+class FollowerError(Error, RuntimeError):
+    """A copy cannot follow its source; the message says why and what to do."""
