@@ -18,16 +18,16 @@ class SparseIndex:
     times: tuple[int, ...]
     positions: tuple[int, ...]
 
-    def position_of_seq(self, seq: int) -> int | None:
-        """Return a record position at or before the record that holds `seq`; None: start at the front."""
+    def sample_of_seq(self, seq: int) -> tuple[int, int] | None:
+        """Return the last sample at or before `seq` as (sequence number, position); None: start in front."""
         at = bisect_right(self.seqs, seq) - 1
-        return self.positions[at] if at >= 0 else None
+        return (self.seqs[at], self.positions[at]) if at >= 0 else None
 
-    def position_of_time(self, time_us: int) -> int | None:
-        """Return a record position at or before the first record with that time or a later one."""
+    def sample_of_time(self, time_us: int) -> tuple[int, int] | None:
+        """Return the last sample from before that time as (sequence number, position)."""
         # Strictly earlier: several samples may carry the same time.
         at = bisect_right(self.times, time_us - 1) - 1
-        return self.positions[at] if at >= 0 else None
+        return (self.seqs[at], self.positions[at]) if at >= 0 else None
 
     def encode(self) -> bytes:
         """Return the index as the close marker's payload."""
@@ -64,16 +64,25 @@ class IndexBuilder:
         self._times: list[int] = []
         self._positions: list[int] = []
         self.next_position = 0
+        self.last: tuple[int, int] | None = None
+        """The last sample as (sequence number, position)."""
 
     def sample(self, seq: int, time_us: int, position: int) -> None:
         """Take a sample; callers do so when `position` has passed `next_position`."""
         # The wall clock may go back; the index may not, or bisecting it would be wrong.
-        latest = self._times[-1] if self._times else 0
+        latest = self.latest_us
         self._seqs.append(seq)
         self._times.append(max(time_us, latest))
         self._positions.append(position)
         self.next_position = position + SAMPLE_EVERY_BYTES
+        self.last = seq, position
+
+    @property
+    def latest_us(self) -> int:
+        """The time of the last sample, 0 before the first."""
+        return self._times[-1] if self._times else 0
 
     def finish(self) -> SparseIndex:
         """Return the index of what was sampled so far."""
-        return SparseIndex(tuple(self._seqs), tuple(self._times), tuple(self._positions))
+        n = len(self._positions)  # appended last: another thread may be in the middle of a sample
+        return SparseIndex(tuple(self._seqs[:n]), tuple(self._times[:n]), tuple(self._positions[:n]))

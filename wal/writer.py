@@ -1,11 +1,12 @@
 """Appending to one segment: records, syncs, the close marker.  See FORMAT.md."""
 
 import struct
+from collections.abc import Callable
 from typing import Protocol
 from zlib import crc32
 
 from wal.header import SEGMENT_HEADER_BYTES, SegmentHeader
-from wal.index import IndexBuilder
+from wal.index import IndexBuilder, SparseIndex
 from wal.record import CLOSE, encode
 
 # On disk: changing a line below needs a new format version.
@@ -39,7 +40,17 @@ class SegmentWriter:
     `sample` once the file has passed `sample_at`.
     """
 
-    __slots__ = ("_index", "file", "header", "next_seq", "sample_at", "seed", "synced_upto")
+    __slots__ = (
+        "_index",
+        "closed_us",
+        "file",
+        "header",
+        "next_seq",
+        "on_synced",
+        "sample_at",
+        "seed",
+        "synced_upto",
+    )
 
     def __init__(self, file: AppendFile, header: SegmentHeader) -> None:
         """Write the header and make it durable."""
@@ -50,6 +61,9 @@ class SegmentWriter:
         self.next_seq = header.first_seq
         self._index = IndexBuilder()
         self.sample_at = 0
+        self.closed_us: int | None = None
+        self.on_synced: Callable[[SegmentWriter], None] | None = None
+        """Called after every sync, with what is durable by then."""
         file.append(header.encode())
         file.sync()
         self.synced_upto = SEGMENT_HEADER_BYTES
@@ -84,6 +98,21 @@ class SegmentWriter:
         if self.file.size >= self.sample_at:
             self._sample(self.next_seq, time_us, self.file.size)
 
+    def sample_record(self, first_seq: int, time_us: int, position: int) -> None:
+        """Let the sparse index know of a record that was encoded elsewhere, if a sample is due."""
+        if position >= self.sample_at:
+            self._sample(first_seq, time_us, position)
+
+    @property
+    def durable_sample(self) -> tuple[int, int] | None:
+        """A sequence number near the durable end, and the position its record begins at, if known."""
+        last = self._index.last
+        return last if last is not None and last[1] <= self.synced_upto else None
+
+    def index(self) -> SparseIndex:
+        """Return the sparse index of what was appended so far; any thread may ask."""
+        return self._index.finish()
+
     def _sample(self, seq: int, time_us: int, position: int) -> None:
         self._index.sample(seq, time_us, position)
         self.sample_at = self._index.next_position
@@ -97,6 +126,8 @@ class SegmentWriter:
         size = self.file.size
         self.file.sync()
         self.synced_upto = max(self.synced_upto, size)
+        if self.on_synced is not None:
+            self.on_synced(self)
 
     def close(self, time_us: int) -> None:
         """Finish the segment: all data durable, then the marker durable, then no more of this file."""
@@ -116,6 +147,7 @@ class SegmentWriter:
         self.file.append(marker + _trailer(position, self.seed))
         self.sync()
         self.file.close()
+        self.closed_us = max(time_us, self._index.latest_us)
 
 
 def _trailer(position: int, seed: int) -> bytes:

@@ -36,20 +36,25 @@ def test_an_index_reads_back_as_written(steps):
     assert list(index.times) == sorted(index.times), "the wall clock went back, the index may not"
 
 
-@pytest.mark.parametrize(("seq", "position"), [(0, None), (1, 64), (10, 64), (11, 164), (30, 264), (99, 364)])
-def test_a_sequence_number_is_found_at_or_after_the_returned_position(seq, position):
-    assert INDEX.position_of_seq(seq) == position
+@pytest.mark.parametrize(
+    ("seq", "sample"),
+    [(0, None), (1, (1, 64)), (10, (1, 64)), (11, (11, 164)), (30, (21, 264)), (99, (31, 364))],
+)
+def test_a_sequence_number_is_found_at_or_after_the_returned_sample(seq, sample):
+    assert INDEX.sample_of_seq(seq) == sample
 
 
-@pytest.mark.parametrize(("time", "position"), [(0, None), (100, None), (101, 164), (130, 164), (999, 364)])
-def test_the_first_record_of_a_time_is_at_or_after_the_returned_position(time, position):
-    assert INDEX.position_of_time(time) == position
+@pytest.mark.parametrize(
+    ("time", "sample"), [(0, None), (100, None), (101, (11, 164)), (130, (11, 164)), (999, (31, 364))]
+)
+def test_the_first_record_of_a_time_is_at_or_after_the_returned_sample(time, sample):
+    assert INDEX.sample_of_time(time) == sample
 
 
 def test_an_empty_index_sends_everybody_to_the_front():
     empty = built([])
 
-    assert (empty.position_of_seq(5), empty.position_of_time(5)) == (None, None)
+    assert (empty.sample_of_seq(5), empty.sample_of_time(5)) == (None, None)
     assert wal.decode_index(empty.encode()) == empty
 
 
@@ -68,7 +73,7 @@ def test_a_count_that_does_not_fit_the_bytes_is_refused(count):
     assert wal.decode_index(bytes(data)) is None
 
 
-def test_a_position_from_the_index_leads_to_the_record():
+def test_a_sample_of_the_index_leads_to_the_record():
     file = MemoryFile()
     segment = wal.SegmentWriter(file, header())
     for number in range(1, 200):
@@ -80,8 +85,7 @@ def test_a_position_from_the_index_leads_to_the_record():
 
     assert len(index.seqs) > 3
     for seq in (1, 77, 150, 199):
-        at = index.position_of_seq(seq)
-        first = index.seqs[index.positions.index(at)]
+        first, at = index.sample_of_seq(seq)
         records, _ = wal.read_records(data, header(), start=at, first_seq=first)
         assert seq in [record.first_seq for record in records]
         assert seq - first < 40, "the index is there so that little is read in vain"
