@@ -26,7 +26,7 @@ from compaction.policy import Policy
 from compaction.result import CompactionError, CompactionResult
 from compaction.retain import Retention, Survivors, retain
 from compaction.run import compact, flush_columns, run_plan
-from compaction.windows import InputTable
+from compaction.windows import InputTable, windows
 
 __all__ = [
     "BusyRanges",
@@ -58,4 +58,5 @@ __all__ = [
     "retain",
     "run_plan",
     "sort_columns",
+    "windows",
 ]

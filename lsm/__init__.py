@@ -11,7 +11,8 @@ beside this file, says how the parts hang together.
 """
 
 from lsm.batch import WriteBatch
-from lsm.changes import Change
+from lsm.changes import Change, ChangeColumns
+from lsm.consumers import Consumer, ConsumerInfo
 from lsm.db import DB
 from lsm.errors import (
     BackgroundError,
@@ -36,30 +37,41 @@ from lsm.errors import (
     OffsetOutOfRange,
     ReadOnlyError,
     StoreNotFound,
+    StreamCorrupt,
     TableCorrupt,
     UnsupportedFormat,
     ViewFailed,
+    ViewNotFound,
     WriteInterrupted,
 )
+from lsm.follower import Follower, apply, follow, promote, ship
 from lsm.keyspace import Keyspace
+from lsm.log.bootstrap import Bootstrap
+from lsm.log.info import LogInfo, LogSegment
 from lsm.opening import open_store as open
 from lsm.options import Options
 from lsm.snapshot import Snapshot
 from lsm.stats import Stats
 from lsm.verify import Problem, VerifyReport, verify
+from lsm.views import View
 
 __all__ = [
     "DB",
     "BackgroundError",
+    "Bootstrap",
     "Change",
+    "ChangeColumns",
     "ClosedError",
     "CommitUncertain",
+    "Consumer",
     "ConsumerBusy",
     "ConsumerDropped",
+    "ConsumerInfo",
     "ConsumerNotFound",
     "CorruptionError",
     "DiskFull",
     "Error",
+    "Follower",
     "FollowerError",
     "ForeignLog",
     "ForkedError",
@@ -69,6 +81,8 @@ __all__ = [
     "KeyspaceNotFound",
     "LockedError",
     "LogCorrupt",
+    "LogInfo",
+    "LogSegment",
     "ManifestCorrupt",
     "NotAStore",
     "OffsetOutOfRange",
@@ -78,12 +92,19 @@ __all__ = [
     "Snapshot",
     "Stats",
     "StoreNotFound",
+    "StreamCorrupt",
     "TableCorrupt",
     "UnsupportedFormat",
     "VerifyReport",
+    "View",
     "ViewFailed",
+    "ViewNotFound",
     "WriteBatch",
     "WriteInterrupted",
+    "apply",
+    "follow",
     "open",
+    "promote",
+    "ship",
     "verify",
 ]

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from lsm.adoption.inbox import adopt_inbox
 from lsm.commit import Committer
 from lsm.errors import BackgroundError, ClosedError, CorruptionError, DiskFull, Error
 from lsm.executor import Cancelled, Executor, InlineExecutor, ProcessExecutor
@@ -20,6 +21,7 @@ logger = logging.getLogger("lsm")
 
 _IDLE_SECONDS = 1.0
 _RETRY_SECONDS = 1.0
+_INBOX_SECONDS = 0.5
 _SMALL_BYTES = 1024 * 1024
 """Work below this is done at once in the thread: a worker process would cost more than it saves."""
 
@@ -31,12 +33,13 @@ class Background:
         self._state = state
         self.jobs = Jobs(state)
         self.mode = state.options.background
-        self.throttle = Throttle(state, self.step if self.mode == "manual" else None)
+        self.throttle = Throttle(state, self._work if self.mode == "manual" else None)
         self._inline = InlineExecutor(state.fs, state.clock)
         self._executors: list[Executor] = [self._inline]
         self._compactor = self._new_executor()
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
+        self._inbox_lock = threading.Lock()  # jobs are taken one at a time
         self._committer: Committer | None = None
 
     def start(self, committer: Committer) -> None:
@@ -45,6 +48,7 @@ class Background:
         if self.mode != "manual":
             self._start_lane("lsm-flush", self._flush_step, self._new_executor())
             self._start_lane("lsm-compact", self._compact_step, self._compactor)
+            self._start("lsm-inbox", self._inbox_loop)
         if self._state.options.sync != "always" or self.mode != "manual":
             self._start("lsm-sync", self._sync_loop)
 
@@ -69,7 +73,19 @@ class Background:
 
     def step(self) -> bool:
         """Do the most pressing job to its end; False if there was none."""
+        return self._work() or self.adopt_inbox() > 0
+
+    def _work(self) -> bool:
+        """Flush or compact.  A writer that is held back may do this: it needs no turn."""
         return self._flush_step(self._inline) or self._compact_step(self._inline)
+
+    def adopt_inbox(self) -> int:
+        """Take over what others have left in the store's inbox; return how many jobs there were."""
+        assert self._committer is not None
+        if self._state.failure is not None or self._state.version.follows:
+            return 0
+        with self._inbox_lock:
+            return adopt_inbox(self._state, self._committer, self)
 
     def compact_range(self, keyspace: int, start: bytes | None, stop: bytes | None) -> None:
         """Bring a range of a keyspace into as few tables as it needs."""
@@ -150,7 +166,8 @@ class Background:
             return False
         compaction = self.jobs.next_compaction()
         if compaction is None:
-            remove_obsolete(self._state)
+            if not self.jobs.trim():
+                remove_obsolete(self._state)
             return False
         with self.jobs.claimed(compaction) as is_ours:
             if is_ours:
@@ -178,6 +195,16 @@ class Background:
             self._state.fail(
                 BackgroundError(errno.EIO, f"background work failed: {type(error).__name__}: {error}")
             )
+
+    def _inbox_loop(self) -> None:
+        """Look into the inbox now and then; what fails is tried again."""
+        while not self._stopping.wait(_INBOX_SECONDS):
+            try:
+                self.adopt_inbox()
+            except (Cancelled, ClosedError):
+                return
+            except (Error, OSError):
+                logger.exception("taking over what is in the inbox of %s failed", self._state.fs.name)
 
     def _sync_loop(self) -> None:
         """Sync the log beside the writers: every interval, or when a lot has gathered."""

@@ -21,10 +21,21 @@ class WriteBatch:
     As a context manager it commits on success and discards on an exception.  A batch is for one thread.
     """
 
-    __slots__ = ("_commit", "_has_deletions", "_id_of", "_keys", "_space", "_spaces", "_values", "is_done")
+    __slots__ = (
+        "_commit",
+        "_has_deletions",
+        "_id_of",
+        "_keys",
+        "_space",
+        "_spaces",
+        "_store",
+        "_values",
+        "is_done",
+    )
 
-    def __init__(self, commit: Commit, id_of: Callable[[str], int], space: int) -> None:
+    def __init__(self, commit: Commit, id_of: Callable[[str], int], space: int, store: object = None) -> None:
         self._commit = commit
+        self._store = store  # which store this is, for those who join a batch
         self._id_of = id_of
         self._space = space
         self._keys: list[bytes] = []

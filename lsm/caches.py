@@ -147,7 +147,7 @@ class TableCache:
         """Return the one handle of a table."""
         with self._lock:
             handle = self._handles.get(meta.number)
-            if handle is None:
+            if handle is None or handle.meta != meta:  # another one: a copy of a store was made anew
                 handle = self._handles[meta.number] = TableHandle(meta, self)
             return handle
 

@@ -1,138 +1,130 @@
-"""The log as a stream of changes, in commit order, each exactly once."""
+"""Changes of a store as its users ask for them: from the log, with previous values, or compacted."""
 
-from collections.abc import Generator, Iterator
-from contextlib import suppress
-from typing import Literal, NamedTuple
+from __future__ import annotations
 
-import wal
-from lsm.errors import LogCorrupt, OffsetOutOfRange, typed_errors
-from lsm.filenames import segment_name
-from lsm.fs_types import Cause, ReadFile
-from lsm.payload import decode
-from lsm.state import State
-from lsm.version import SegmentMeta
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
-_READ_BYTES = 1024 * 1024
-_POLL_SECONDS = 0.01
+from lsm.errors import InvalidArgument, InvalidType
+from lsm.log.compacted import compacted_changes
+from lsm.log.entries import Change, ChangeColumns
+from lsm.log.offsets import Since, check_log_id, check_seq, earliest, latest, resolve
+from lsm.log.previous import changes_with_previous
+from lsm.log.source import SEQ_MAX
+from lsm.log.stream import ChangeStream, Span, check_keyspace
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
-class Change(NamedTuple):
-    """One write.  A deletion has no value; `time` is of the commit, in microseconds since 1970."""
+    from lsm.log.source import LogSource
+    from lsm.state import State
 
-    seq: int
-    time: int
-    kind: Literal["put", "delete"]
-    key: bytes
-    value: bytes | None
-    keyspace: str
-    batch_first_seq: int
-    batch_count: int
+__all__ = ["Asked", "Change", "ChangeColumns", "How", "Since", "read_changes", "read_columns"]
 
 
-def read_changes(state: State, since: int, *, follow: bool) -> Iterator[Change]:
-    """Yield every change after `since` that reads can see; with `follow`, wait for more when they end.
+class How(TypedDict, total=False):
+    """How changes are to be given; see `DB.changes`."""
 
-    Raises OffsetOutOfRange where the log no longer has what comes next: nothing is skipped silently.
-    """
-    while True:
-        state.check_open()
-        if state.visible_seq > since:
-            since = yield from _segment_changes(state, since)
-        elif not follow:
-            return
+    follow: bool
+    timeout: float | None
+    keyspace: str | None
+    before: bool
+    compacted: bool
+    tombstone_seconds: float | None
+    log_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody asks of a log."""
+
+    since: Since = 0
+    until: int | None = None
+    follow: bool = False
+    timeout: float | None = None
+    keyspace: str | None = None
+    before: bool = False
+    compacted: bool = False
+    tombstone_seconds: float | None = None
+    log_id: str | None = None
+
+    def check(self) -> None:
+        """Raise if this makes no sense."""
+        _check_seconds(self.timeout, "timeout")
+        _check_seconds(self.tombstone_seconds, "tombstone_seconds")
+        if self.timeout is not None and not self.follow:
+            raise InvalidArgument("timeout says how long to wait for more, so it needs follow=True")
+        if self.until is not None:
+            check_seq(self.until, "until")
+        if self.before and self.compacted:
+            raise InvalidArgument("a compacted log has no previous values: choose before or compacted")
+        if self.tombstone_seconds is not None and not self.compacted:
+            raise InvalidArgument("tombstone_seconds leaves old deletions out; it needs compacted=True")
+
+    def span(self, source: LogSource) -> Span:
+        """Return the span of the log that this means now; raise if the log does not have it."""
+        source.check_open()
+        self.check()
+        source.refresh()
+        check_log_id(source.version, self.log_id)
+        since = self._behind(source)
+        check_keyspace(source, self.keyspace)
+        if self.follow or (self.compacted and self.until is None):
+            end = SEQ_MAX
+        elif self.until is not None and self.until <= since:
+            end = since
         else:
-            state.clock.sleep(_POLL_SECONDS)
+            end = latest(source)
+        return Span(
+            since=since,
+            until=end if self.until is None else min(end, self.until),
+            follow=self.follow,
+            timeout=self.timeout,
+            keyspace=self.keyspace,
+        )
+
+    def _behind(self, source: LogSource) -> int:
+        if self.compacted and isinstance(self.since, int):
+            check_seq(self.since, "since")
+            if self.since < earliest(source.version):
+                return self.since  # what has left the log is still in the tables
+        return resolve(source, self.since)
 
 
-def check_offset(state: State, since: int) -> None:
-    """Raise unless the log has everything after `since`."""
-    segments = state.version.segments
-    earliest = segments[0].first_seq if segments else state.visible_seq + 1
-    if not earliest - 1 <= since <= state.visible_seq:
-        raise OffsetOutOfRange(since, earliest, state.visible_seq)
+def _check_seconds(seconds: object, name: str) -> None:
+    if seconds is None:
+        return
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise InvalidType(f"{name} is a number of seconds, not {seconds!r:.60}")
+    if not 0 <= seconds < math.inf:
+        raise InvalidArgument(f"{name} is a number of seconds, 0 or more; not {seconds}")
 
 
-def _segment_changes(state: State, since: int) -> Generator[Change, None, int]:
-    """Yield the changes after `since` of the segment that has the next; return the last it has."""
-    check_offset(state, since)
-    meta = [meta for meta in state.version.segments if meta.first_seq <= since + 1][-1]
-    try:
-        file = _open(state, meta)
-    except FileNotFoundError:
-        check_offset(state, since)  # flushed and removed since the version was read
-        return since
-    try:
-        return (yield from _file_changes(state, meta, file, since))
-    finally:
-        with suppress(OSError):  # nothing can be lost by closing what was only read
-            file.close()
+def read_columns(state: State, source: LogSource, asked: Asked) -> Iterator[ChangeColumns]:
+    """Yield the changes that are asked for, many at a time."""
+    return ChangeStream(source, state.tables, asked.span(source)).columns()
 
 
-def _open(state: State, meta: SegmentMeta) -> ReadFile:
-    name = segment_name(meta.number)
-    try:
-        return state.fs.open(name, Cause.LOG)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        with typed_errors(f"{state.fs.name}/{name}", "reading changes"):
-            raise error from None
-
-
-def _file_changes(
-    state: State, meta: SegmentMeta, file: ReadFile, since: int
-) -> Generator[Change, None, int]:
-    path = f"{state.fs.name}/{segment_name(meta.number)}"
-    header = _header(file, path)
-    position, next_seq, visible_seq = wal.SEGMENT_HEADER_BYTES, header.first_seq, state.visible_seq
-    wanted_bytes = _READ_BYTES
-    names = {space.id: space.name for space in state.spaces.values()}
-    while next_seq <= visible_seq:
-        with typed_errors(path, "reading changes"):
-            data = file.read_upto(position, wanted_bytes)
-        records, taken = wal.read_tail(data, header, next_seq)
-        if not taken:
-            if len(data) < wanted_bytes:
-                break  # the end of this segment
-            wanted_bytes *= 2  # one record larger than what was read
-            continue
-        for record in records:
-            if record.first_seq > visible_seq:
-                return max(since, next_seq - 1)
-            next_seq = record.first_seq + record.entries
-            if next_seq - 1 > since:
-                yield from _record_changes(data, record, names, since, path)
-        position += taken
-        wanted_bytes = _READ_BYTES
-    # Everything that is visible is in the log: a segment must reach to the next one, or to what is visible.
-    following = [later.first_seq for later in state.version.segments if later.first_seq > meta.first_seq]
-    if next_seq < min([*following, visible_seq + 1]):
-        raise LogCorrupt(path, f"no whole record of {next_seq}, which was committed", offset=position)
-    return max(since, next_seq - 1)
-
-
-def _header(file: ReadFile, path: str) -> wal.SegmentHeader:
-    try:
-        with typed_errors(path, "reading changes"):
-            header = wal.decode_header(file.read_upto(0, wal.SEGMENT_HEADER_BYTES))
-    except wal.LogError as error:
-        raise LogCorrupt(path, str(error), offset=0) from error
-    if header is None:
-        raise LogCorrupt(path, "segment has no header", offset=0)
-    return header
-
-
-def _record_changes(
-    data: bytes, record: wal.Record, names: dict[int, str], since: int, path: str
+def read_changes(
+    state: State, source: LogSource, asked: Asked, refresh: Callable[[], int]
 ) -> Iterator[Change]:
-    seq = record.first_seq
-    payload = data[record.payload_start : record.end]
-    for keyspace, keys, values in decode(payload, record.entries, path=path, offset=record.position):
-        for key, value in zip(keys, values, strict=True):
-            if seq > since and keyspace in names:
-                kind: Literal["put", "delete"] = "put" if isinstance(value, bytes) else "delete"
-                stored = value if isinstance(value, bytes) else None
-                yield Change(
-                    seq, record.time_us, kind, key, stored, names[keyspace], record.first_seq, record.entries
-                )
-            seq += 1
+    """Yield the changes that are asked for, one by one.
+
+    `refresh` brings the store's tables and memory up to what is durable now, and says up to which number.
+    """
+    span = asked.span(source)
+    if asked.compacted:
+        oldest_us = 0
+        if asked.tombstone_seconds is not None:
+            oldest_us = source.clock.now_us() - round(asked.tombstone_seconds * 1_000_000)
+        goes_on = asked.follow or asked.until is not None
+        return compacted_changes(state, source, span, refresh, oldest_us, goes_on=goes_on)
+    if asked.before:
+        return changes_with_previous(state, source, span, refresh)
+    return _rows(ChangeStream(source, state.tables, span))
+
+
+def _rows(stream: ChangeStream) -> Iterator[Change]:
+    for columns in stream.columns():
+        yield from columns.rows()

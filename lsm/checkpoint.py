@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lsm.commit import Committer
+from lsm.consumers import link_files
 from lsm.errors import NotAStore
 from lsm.filenames import segment_name, table_name
 from lsm.fs_types import FileSystem
@@ -18,12 +19,15 @@ def write_checkpoint(state: State, committer: Committer, target: FileSystem) -> 
     """
     if target.list():
         raise NotAStore(f"{target.name} is not empty; a checkpoint needs a directory of its own")
+    link_files(state.fs, target)
     committer.seal()
     with state.edit_lock:  # segments go away only by an edit
         version = state.version
-        held = [state.tables.handle(table) for table in version.tables().values()]
+        held = [state.tables.handle(table) for table in version.all_tables().values()]
         closed = tuple(meta for meta in version.segments if meta.last_seq is not None)
         for meta in closed:
+            if meta.tables:
+                continue  # it has no file of its own
             state.fs.link(segment_name(meta.number), target)
     for handle in held:
         state.fs.link(table_name(handle.meta.number), target)

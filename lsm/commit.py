@@ -10,13 +10,17 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from zlib import crc32
 
 import wal
 from lsm.errors import ClosedError, CommitUncertain, DiskFull, Error, WriteInterrupted
+from lsm.filenames import segment_name
+from lsm.log.board import DurableEnd
 from lsm.payload import HEAD_PUT, ONE, Value, Writes, encode_one
 from lsm.resume import continue_in_new_files
 from lsm.segments import closed_segment, create_segment
+from lsm.shipped import ShippedRecord, group_for
 from lsm.state import Generation, Space, State
 from lsm.user_bytes import UserBytes
 from lsm.version import SegmentMeta, VersionEdit
@@ -38,7 +42,9 @@ class Committer:
         self, state: State, segment: wal.SegmentWriter, wait_for_room: Callable[[int], None]
     ) -> None:
         self._state = state
-        self.segment = segment
+        self.publish: Callable[[bytes], None] | None = None
+        """Where readers in other processes learn how far the log is durable."""
+        self.segment = self._announced(segment)
         self._wait_for_room = wait_for_room
         self._queue = wal.CommitQueue(self._commit_group, group_bytes_max=GROUP_BYTES_MAX)
         self._turn = self._queue.turn
@@ -83,6 +89,8 @@ class Committer:
             with state.lock:
                 space.memtable.top.entries[key] = value
                 state.visible_seq = seq
+                if state.tailers:
+                    state.changed.notify_all()
         except OSError as error:
             raise self._failed(error) from error
         except BaseException as error:
@@ -191,7 +199,7 @@ class Committer:
     def replace_segment(self) -> None:
         """Go on in a new segment with what is committed.  The caller has the turn and the sync lock."""
         # The new segment holds the same records at the same places, so the tally goes on as it is.
-        self.segment = continue_in_new_files(self._state, self.segment)
+        self.segment = self._announced(continue_in_new_files(self._state, self.segment))
         self.pause_at = 0
 
     @contextmanager
@@ -208,21 +216,103 @@ class Committer:
         finally:
             self._queue.pass_turn()
 
+    def append_shipped(self, records: Sequence[ShippedRecord]) -> None:
+        """Commit records that another store has numbered and dated, as they are: one write, one sync.
+
+        What does not go on where this log ends is refused, and so is what could not be read again.
+        """
+        with self._having_turn():
+            with self._failing():
+                if self._state.failure is not None or self.segment.file.size >= self.pause_at:
+                    self.segment.sample(records[0].time_us)
+                    self._before_write()
+                group = group_for(self.segment, records, self._state.fs.name)
+                writes = group.writes(self._state.version)
+                group.append_to(self.segment)
+                self.segment.sync()
+            for record in records:
+                self._tally.batch(record.payload, record.entries)
+            self._state.apply(writes, records[-1].last_seq)
+
+    def start_epoch(self, edit_at: Callable[[int], VersionEdit]) -> None:
+        """Go on in a new segment that comes into force together with an edit.
+
+        `edit_at` gets the last sequence number before it.
+        """
+        with self._having_turn():
+            self._state.check_writable()
+            old = self.segment
+            with self._failing():
+                self._rotate(edit_at(old.next_seq - 1))
+            if old.next_seq == old.header.first_seq:
+                self._state.remove_file(segment_name(old.header.number))
+
+    def adopt(self, flush: Callable[[], None], edit_at: Callable[[int], VersionEdit | None]) -> None:
+        """Put an edit in force that takes sequence numbers, with nothing in memory and nobody writing.
+
+        `edit_at` gets the first number it may take; its `flushed_seq` is the last it has taken.
+        """
+        self.seal()  # beside the other writers: what is left to flush with them waiting is little
+        flush()
+        with self._having_turn(), self._failing():
+            self._state.check_writable()
+            self._rotate()
+            flush()
+            edit = edit_at(self.segment.next_seq)
+            if edit is not None:
+                self._skip(edit)
+
+    def _skip(self, edit: VersionEdit) -> None:
+        """Go on in a new segment behind the numbers that an edit takes, in force together with it."""
+        state, old = self._state, self.segment
+        with state.edit_lock:
+            next_seq = max(old.next_seq, (edit.flushed_seq or 0) + 1)
+            new = create_segment(state.fs, state.clock, state.version, state.new_number(), next_seq)
+            added = (*edit.segments_added, SegmentMeta(number=new.header.number, first_seq=next_seq))
+            edit = replace(
+                edit,
+                next_number=state.next_number,
+                segments_removed=(old.header.number,),
+                segments_added=added,
+            )
+            try:
+                state.install(edit)
+            finally:
+                if any(meta.number == new.header.number for meta in state.version.segments):
+                    with state.lock:
+                        self.segment = self._announced(new)
+                        self.pause_at = 0
+                        state.visible_seq = next_seq - 1
+                        state.changed.notify_all()
+                else:
+                    new.file.close()
+        self._tally.rotated(old, old.file.size, new)
+        with self._sync_lock:
+            old.file.close()
+        state.remove_file(segment_name(old.header.number))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Decide what an error means for the store."""
+        try:
+            yield
+        except OSError as error:
+            raise self._failed(error) from error
+        except BaseException as error:
+            self._interrupted(error)
+            raise
+
     def seal(self) -> None:
         """Close the segment and set the memtables aside, if they hold anything."""
         with self._having_turn():
             self._state.check_writable()
-            try:
+            with self._failing():
                 self._rotate()
-            except OSError as error:
-                raise self._failed(error) from error
-            except BaseException as error:
-                self._interrupted(error)
-                raise
 
-    def _rotate(self) -> None:
+    def _rotate(self, also: VersionEdit | None = None) -> None:
         state, old = self._state, self.segment
-        if old.next_seq == old.header.first_seq:
+        is_empty = old.next_seq == old.header.first_seq
+        if is_empty and also is None:
             return
         # The old segment is whole before the new one exists: only the newest may ever end in a torn record.
         old_bytes = old.file.size
@@ -231,10 +321,13 @@ class Committer:
         new: wal.SegmentWriter | None = None
         try:
             with state.edit_lock:
-                new = create_segment(state.fs, state.clock, state.version, state.new_number(), old.next_seq)
-                edit = VersionEdit(
+                version = state.version if also is None else state.version.after(also)
+                new = create_segment(state.fs, state.clock, version, state.new_number(), old.next_seq)
+                edit = replace(
+                    also or VersionEdit(),
                     next_number=state.next_number,
-                    segments_closed=(closed_segment(old),),
+                    segments_closed=() if is_empty else (closed_segment(old),),
+                    segments_removed=(old.header.number,) if is_empty else (),
                     segments_added=(SegmentMeta(number=new.header.number, first_seq=new.header.first_seq),),
                 )
                 state.append_edit(edit)
@@ -248,8 +341,9 @@ class Committer:
     def _go_on_with(self, new: wal.SegmentWriter, old: wal.SegmentWriter, old_bytes: int) -> None:
         """Write to the new segment from now on, and set aside what the old one holds."""
         with self._state.lock:
-            self._state.seal(generation_of(old))
-            self.segment = new
+            if old.next_seq > old.header.first_seq:
+                self._state.seal(generation_of(old))
+            self.segment = self._announced(new)
             self.pause_at = 0
         self._tally.rotated(old, old_bytes, new)
 
@@ -263,6 +357,22 @@ class Committer:
                 segment.sync()
             except OSError as error:
                 raise self._failed(error) from error
+
+    def open_log_bytes(self) -> int:
+        """Return how much log the segment has that is being written."""
+        return self.segment.file.size
+
+    def _announced(self, segment: wal.SegmentWriter) -> wal.SegmentWriter:
+        """Return the segment, whose syncs are published from now on."""
+        segment.on_synced = self._announce
+        return segment
+
+    def _announce(self, segment: wal.SegmentWriter) -> None:
+        if self.publish is not None:
+            sample_seq, sample_position = segment.durable_sample or (0, 0)
+            self.publish(
+                DurableEnd(segment.header.number, segment.synced_upto, sample_seq, sample_position).encode()
+            )
 
     @property
     def user_bytes(self) -> int:

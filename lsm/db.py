@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import logging
 import os
 import threading
 import warnings
@@ -17,6 +18,7 @@ from lsm.arguments import as_bounds, as_user_keyspace_name, is_hidden
 from lsm.background import Background
 from lsm.checkpoint import write_checkpoint
 from lsm.commit import Committer
+from lsm.consumers import attach_consumers, close_consumers, tidy_consumers
 from lsm.db_log import LogFace
 from lsm.errors import (
     ClosedError,
@@ -33,16 +35,18 @@ from lsm.fs import open_directory
 from lsm.fs_types import Lock
 from lsm.jobs import remove_obsolete
 from lsm.keyspace import Keyspace
-from lsm.payload import KEYSPACE_MAX
 from lsm.reader import LiveReader
 from lsm.recovery import DEFAULT_KEYSPACE, Opened
 from lsm.resume import resume
-from lsm.state import NoWriter, Space, State
+from lsm.spaces import create_space
+from lsm.state import NoWriter, Space, State, refusal_of_copy
 from lsm.stats import Stats, collect_stats
-from lsm.version import KeyspaceMeta, VersionEdit
+from lsm.version import VersionEdit
 
 if TYPE_CHECKING:
     from lsm.options import Options
+
+logger = logging.getLogger("lsm")
 
 
 class DB(LogFace, Keyspace):
@@ -68,8 +72,13 @@ class DB(LogFace, Keyspace):
         if opened is not None:
             self._background = Background(state)
             self._committer = Committer(state, opened.segment, self._background.wait_for_room)
-            state.writer = self._committer
+            state.writer = NoWriter(refusal_of_copy(state.fs.name)) if state.version.follows else self._committer
+            self._committer.publish = lock.publish if lock is not None else None
+            state.sync_log = self._committer.sync
+            state.open_log_bytes = self._committer.open_log_bytes
+            attach_consumers(state)
             self._background.start(self._committer)
+            tidy_consumers(state)
         _open_databases[id(self)] = self
 
     # Keyspaces
@@ -113,6 +122,7 @@ class DB(LogFace, Keyspace):
 
     def _drop_space(self, space: Space) -> None:
         committer = self._writable()
+        self._state.check_leads()
         with self._typed("dropping a keyspace"), committer.exclusive(), self._state.edit_lock:
             self._state.install(VersionEdit(keyspaces_dropped=(space.id,)))
         remove_obsolete(self._state)
@@ -129,19 +139,10 @@ class DB(LogFace, Keyspace):
 
     def _create_space(self, name: str) -> Space:
         self._writable()
+        self._state.check_leads()
         self._state.check_writable()
-        with self._typed("making a keyspace"), self._state.edit_lock:
-            version = self._state.version
-            existing = [meta.id for meta in version.keyspaces.values() if meta.name == name]
-            if existing:  # another thread was faster
-                return self._state.spaces[existing[0]]
-            id_ = version.next_keyspace
-            if id_ > KEYSPACE_MAX:
-                raise InvalidArgument(f"a store has had at most {KEYSPACE_MAX} keyspaces")
-            self._state.install(
-                VersionEdit(keyspaces_added=(KeyspaceMeta(id=id_, name=name),), next_keyspace=id_ + 1)
-            )
-            return self._state.spaces[id_]
+        with self._typed("making a keyspace"):
+            return create_space(self._state, name)
 
     # The whole store
 
@@ -160,6 +161,7 @@ class DB(LogFace, Keyspace):
         with self._typed("compacting"):
             for keyspace in list(self._state.version.keyspaces):
                 self._background.compact_range(keyspace, low, high)
+            self._background.jobs.trim()  # how much log is kept may depend on how large the tables are
             remove_obsolete(self._state)
 
     def step(self) -> bool:
@@ -168,6 +170,14 @@ class DB(LogFace, Keyspace):
         assert self._background is not None
         with self._typed("flushing or compacting"):
             return self._background.step()
+
+    def _look_into_inbox(self) -> None:
+        """Take over what was left in the inbox while nobody wrote; what fails is tried again later."""
+        assert self._background is not None
+        try:
+            self._background.adopt_inbox()
+        except (Error, OSError):
+            logger.exception("taking over what is in the inbox of %s failed", self._state.fs.name)
 
     def sync(self) -> None:
         """Make every write so far durable, whatever `sync` it had; what a reader shows is durable already."""
@@ -222,8 +232,8 @@ class DB(LogFace, Keyspace):
 
     @property
     def is_read_only(self) -> bool:
-        """Tell whether this handle was opened for reading only."""
-        return self._committer is None
+        """Tell whether this handle takes no writes: opened for reading only, or a copy that follows."""
+        return self._committer is None or self._state.version.follows
 
     def close(self) -> None:
         """Stop background work, make everything durable, let the store go; the second call does nothing."""
@@ -232,9 +242,12 @@ class DB(LogFace, Keyspace):
                 return
             try:
                 with self._typed("closing"):
+                    if self._views is not None:
+                        self._views.close()
                     self._shut_down()
             finally:
                 self._end(ClosedError(f"{self._state.fs.name} was closed"))
+                close_consumers(self._state)
                 self._state.tables.close()
                 if self._lock is not None:
                     self._lock.release()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TypeAlias, cast
 
 from lsm.options import OptionValue
-from lsm.version import KeyspaceMeta, SegmentMeta, TableChange, VersionEdit
+from lsm.version import Epoch, KeyspaceMeta, SegmentMeta, TableChange, TimeSample, VersionEdit
 from sstable import TableMeta
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
@@ -31,6 +31,11 @@ def encode_edit(edit: VersionEdit) -> bytes:
         "segments_added": [_segment_to_json(segment) for segment in edit.segments_added],
         "segments_closed": [_segment_to_json(segment) for segment in edit.segments_closed],
         "segments_removed": list(edit.segments_removed),
+        "history_seq": edit.history_seq,
+        "times": [list(sample) for sample in edit.times],
+        "transactions": dict(edit.transactions) or None,
+        "epochs": [list(epoch) for epoch in edit.epochs or ()],
+        "follows": edit.follows,
     }
     kept = {name: value for name, value in fields.items() if value is not None and value != []}
     return json.dumps(kept, separators=(",", ":")).encode()
@@ -55,6 +60,13 @@ def decode_edit(data: bytes | memoryview) -> VersionEdit:
             segments_added=tuple(_segment(_object(item)) for item in _list(fields, "segments_added")),
             segments_closed=tuple(_segment(_object(item)) for item in _list(fields, "segments_closed")),
             segments_removed=tuple(_number(item) for item in _list(fields, "segments_removed")),
+            history_seq=_optional_number(fields, "history_seq"),
+            times=tuple(_time_sample(item) for item in _list(fields, "times")),
+            transactions={
+                name: _number(number) for name, number in _object(fields.get("transactions", {})).items()
+            },
+            epochs=tuple(_epoch(item) for item in _list(fields, "epochs")) or None,
+            follows=_optional_flag(fields, "follows"),
         )
     except RecursionError as error:
         raise ValueError("edit is nested too deeply") from error
@@ -65,12 +77,18 @@ def _change_to_json(change: TableChange) -> dict[str, object]:
 
 
 def _segment_to_json(segment: SegmentMeta) -> dict[str, object]:
-    return {
+    fields: dict[str, object] = {
         "number": segment.number,
         "first_seq": segment.first_seq,
         "last_seq": segment.last_seq,
         "size_bytes": segment.size_bytes,
     }
+    if segment.last_time_us is not None:
+        fields["last_time_us"] = segment.last_time_us
+    if segment.tables:
+        fields["keyspace"] = segment.keyspace
+        fields["tables"] = [table.to_json() for table in segment.tables]
+    return fields
 
 
 def _object(item: Json) -> dict[str, Json]:
@@ -95,6 +113,13 @@ def _number(item: Json, limit: int = _NUMBER_MAX) -> int:
 def _optional_number(fields: Mapping[str, Json], name: str) -> int | None:
     item = fields.get(name)
     return None if item is None else _number(item)
+
+
+def _optional_flag(fields: Mapping[str, Json], name: str) -> bool | None:
+    item = fields.get(name)
+    if item is not None and not isinstance(item, bool):
+        raise ValueError(f"{name} must be true or false, not {item!r:.40}")
+    return item
 
 
 def _text(item: Json) -> str:
@@ -140,4 +165,19 @@ def _segment(fields: dict[str, Json]) -> SegmentMeta:
         first_seq=_number(fields.get("first_seq")),
         last_seq=_optional_number(fields, "last_seq"),
         size_bytes=_optional_number(fields, "size_bytes"),
+        last_time_us=_optional_number(fields, "last_time_us"),
+        keyspace=_optional_number(fields, "keyspace") or 0,
+        tables=tuple(TableMeta.from_json(_object(item)) for item in _list(fields, "tables")),
     )
+
+
+def _time_sample(item: Json) -> TimeSample:
+    if not isinstance(item, list) or len(item) != 2:  # a pair
+        raise ValueError(f"a pair of numbers was due, not {item!r:.40}")
+    return TimeSample(_number(item[0]), _number(item[1]))
+
+
+def _epoch(item: Json) -> Epoch:
+    if not isinstance(item, list) or len(item) != 3:
+        raise ValueError(f"a number, a sequence number and a time were due, not {item!r:.40}")
+    return Epoch(*map(_number, item))

@@ -78,6 +78,10 @@ class TableCorrupt(CorruptionError):
     """A table is damaged or missing."""
 
 
+class StreamCorrupt(CorruptionError):
+    """A shipped log is damaged, cut short or none at all; everything before `offset` has been applied."""
+
+
 class StorageError(Error, OSError):
     """The operating system refused to read or write; the message says what and where."""
 
@@ -162,6 +166,10 @@ class ConsumerDropped(Error, LookupError):
         self.position = position
         self.earliest = earliest
         self.latest = latest
+
+
+class ViewNotFound(Error, LookupError):
+    """No view of this name."""
 
 
 class ViewFailed(Error, RuntimeError):

@@ -1,11 +1,22 @@
 """Names of a store's files.  Names are made from numbers, never read from disk and followed."""
 
 import re
+from typing import Literal, TypeAlias, cast
 
 CURRENT = "CURRENT"
 CURRENT_TEMPORARY = "CURRENT.tmp"
 LOCK = "LOCK"
+PINS = "pins"
+"""A directory: what readers in other processes hold."""
+INBOX = "inbox"
+"""A directory: tables that others have written, waiting to be taken over."""
+BOOTSTRAP = "BOOTSTRAP"
+"""Stands beside the files of a copy that is being made."""
 
+ConsumerFile: TypeAlias = Literal["json", "json.tmp", "dropped", "dropped.tmp", "lock"]
+"""What a file of a consumer is for; it ends the name."""
+
+_CONSUMER = re.compile(r"consumer-((?:[0-9a-f]{2}){1,128})\.(json|json\.tmp|dropped|dropped\.tmp|lock)")
 _NUMBERED = re.compile(r"(?:(MANIFEST)-([0-9]{6,18})|([0-9]{6,18})\.(log|sst))")
 
 
@@ -24,6 +35,22 @@ def manifest_name(number: int) -> str:
     return f"MANIFEST-{number:06d}"
 
 
+def consumer_name(consumer: str, kind: ConsumerFile) -> str:
+    """Return the name of a file of a consumer: in hexadecimal, so that any name can be one."""
+    return f"consumer-{consumer.encode().hex()}.{kind}"
+
+
+def parse_consumer(name: str) -> tuple[str, ConsumerFile] | None:
+    """Return the consumer and the kind of one of its files, or None for any other name."""
+    match = _CONSUMER.fullmatch(name)
+    if match is None:
+        return None
+    try:
+        return bytes.fromhex(match[1]).decode(), cast(ConsumerFile, match[2])
+    except UnicodeDecodeError:
+        return None
+
+
 def parse(name: str) -> tuple[str, int] | None:
     """Return ("log" | "sst" | "manifest", number) of a numbered file, or None for any other name."""
     match = _NUMBERED.fullmatch(name)
@@ -36,4 +63,6 @@ def parse(name: str) -> tuple[str, int] | None:
 
 def is_ours(name: str) -> bool:
     """Tell whether a store would make a file of this name."""
-    return name in (CURRENT, CURRENT_TEMPORARY, LOCK) or parse(name) is not None
+    if name in (CURRENT, CURRENT_TEMPORARY, LOCK, PINS, INBOX, BOOTSTRAP):
+        return True
+    return parse(name) is not None or parse_consumer(name) is not None

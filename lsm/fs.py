@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
 import sys
 import threading
@@ -27,9 +28,11 @@ from lsm.fs_types import (
     PoisonedFile,
     ReadFile,
     ShortRead,
+    Watch,
     check_name,
     copy_file,
 )
+from lsm.fs_watch import watch_file
 
 if sys.platform != "win32":
     import fcntl
@@ -50,6 +53,7 @@ __all__ = [
     "ReadFile",
     "ShortRead",
     "open_directory",
+    "this_process",
 ]
 
 _SAFE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -59,7 +63,8 @@ _READ_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _SAFE_FLAGS
 _LOCK_FLAGS: Final = os.O_CREAT | os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | _SAFE_FLAGS
 _DIRECTORY_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 
-_HOLDER_BYTES_MAX: Final = 1024
+_HOLDER_BYTES_MAX: Final = 1024  # what is published stands behind it
+_PUBLISHED_BYTES_MAX: Final = 64
 _NO_LINK: Final = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP)
 
 
@@ -79,6 +84,11 @@ class OsLock:
             if self._fd >= 0:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
                 self.abandon()
+
+    def publish(self, data: bytes) -> None:
+        """Let others see a few bytes; at once, not durably, and at best: it never raises."""
+        with suppress(OSError):
+            os.pwrite(self._fd, data, _HOLDER_BYTES_MAX)
 
     def abandon(self) -> None:
         """Forget the lock in a forked child without taking it from the parent."""
@@ -177,7 +187,12 @@ class OsFileSystem:
 
     def list(self) -> list[str]:
         """Return all names, sorted."""
-        return sorted(os.listdir(self._fd))
+        # A handle of its own: two threads that list through one share its place, and each misses names.
+        fd = os.open(".", _DIRECTORY_FLAGS, dir_fd=self._fd)
+        try:
+            return sorted(os.listdir(fd))
+        finally:
+            os.close(fd)
 
     def exists(self, name: str) -> bool:
         """Tell whether the name is taken, by whatever."""
@@ -195,19 +210,20 @@ class OsFileSystem:
         """Return how much of the disk the file takes."""
         return self._stat(name).st_blocks * 512
 
-    def link(self, name: str, target: FileSystem) -> None:
-        """Give the file the same name in `target` too, by a copy where it cannot be linked."""
+    def link(self, name: str, target: FileSystem, new_name: str | None = None) -> None:
+        """Give the file a name in `target` too, the same by default; by a copy where it cannot be linked."""
+        new = check_name(new_name or name)
         if not isinstance(target, OsFileSystem):
-            copy_file(self, name, target)
+            copy_file(self, name, target, new)
             return
-        target._check_writable(name)
+        target._check_writable(new)
         _regular(self._stat(name), name)
         try:
-            os.link(name, name, src_dir_fd=self._fd, dst_dir_fd=target._fd, follow_symlinks=False)
+            os.link(name, new, src_dir_fd=self._fd, dst_dir_fd=target._fd, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _NO_LINK:
                 raise
-            copy_file(self, name, target)
+            copy_file(self, name, target, new)
 
     def lock(self, name: str, holder: str) -> OsLock:
         """Take the lock or raise LockHeld at once; `holder` is what others get to read."""
@@ -230,6 +246,35 @@ class OsFileSystem:
                 os.pwrite(fd, holder.encode()[:_HOLDER_BYTES_MAX], 0)
             lock = _process.locks[key] = OsLock(fd, key, holder)
             return lock
+
+    def published(self, name: str) -> bytes:
+        """Return what the holder of a lock published last, nothing if it did not; it may be torn."""
+        try:
+            fd = os.open(check_name(name), _READ_FLAGS, dir_fd=self._fd)
+        except FileNotFoundError:
+            return b""
+        try:
+            return os.pread(fd, _PUBLISHED_BYTES_MAX, _HOLDER_BYTES_MAX)
+        finally:
+            os.close(fd)
+
+    def watch(self, name: str) -> Watch:
+        """Return something that notices when the holder of a lock publishes."""
+        return watch_file(self._fd, check_name(name))
+
+    def subdirectory(self, name: str) -> OsFileSystem:
+        """Open a directory inside this one; a link to one elsewhere is refused."""
+        fd = os.open(check_name(name), _DIRECTORY_FLAGS | getattr(os, "O_NOFOLLOW", 0), dir_fd=self._fd)
+        return OsFileSystem(fd, f"{self.name}/{name}", read_only=self._read_only, file_mode=self._mode)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Tell whether this handle refuses to change anything."""
+        return self._read_only
+
+    def for_writing(self) -> OsFileSystem:
+        """Return another handle of the directory, one that can write: a reader has a few files of its own."""
+        return OsFileSystem(os.dup(self._fd), self.name, read_only=False, file_mode=self._mode)
 
     def free_bytes(self) -> int:
         """Return how much more the disk takes from an ordinary user."""
@@ -283,6 +328,11 @@ def open_directory(
         os.close(fd)
         raise
     return OsFileSystem(fd, name, read_only=read_only, file_mode=mode & 0o666)
+
+
+def this_process() -> str:
+    """Return how a lock names its holder."""
+    return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
 def _sync_parent(path: str) -> None:

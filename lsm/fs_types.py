@@ -99,6 +99,19 @@ class Lock(Protocol):
     def abandon(self) -> None:
         """Forget the lock in a forked child without taking it from the parent."""
 
+    def publish(self, data: bytes) -> None:
+        """Let others see a few bytes; at once, not durably, and at best: it never raises."""
+
+
+class Watch(Protocol):
+    """Notices that the holder of a lock has published something."""
+
+    def wait(self, seconds: float) -> None:
+        """Return when something was published since the last call, or after so long."""
+
+    def close(self) -> None:
+        """Give the handle back."""
+
 
 class FileSystem(Protocol):
     """One directory of files.  Names are plain: no separators, no dots that lead elsewhere."""
@@ -133,11 +146,20 @@ class FileSystem(Protocol):
     def disk_bytes(self, name: str) -> int:
         """Return how much of the disk the file takes."""
 
-    def link(self, name: str, target: FileSystem) -> None:
-        """Give the file the same name in `target` too, by a copy where it cannot be linked."""
+    def link(self, name: str, target: FileSystem, new_name: str | None = None) -> None:
+        """Give the file a name in `target` too, the same by default; by a copy where it cannot be linked."""
 
     def lock(self, name: str, holder: str) -> Lock:
         """Take the lock or raise LockHeld at once; `holder` is what others get to read."""
+
+    def published(self, name: str) -> bytes:
+        """Return what the holder of a lock published last, nothing if it did not; it may be torn."""
+
+    def watch(self, name: str) -> Watch:
+        """Return something that notices when the holder of a lock publishes."""
+
+    def subdirectory(self, name: str) -> FileSystem:
+        """Open a directory inside this one, or raise FileNotFoundError."""
 
     def free_bytes(self) -> int:
         """Return how much more the disk takes."""
@@ -269,11 +291,11 @@ def as_bytes_view(data: Buffer) -> memoryview:
     return view
 
 
-def copy_file(source: FileSystem, name: str, target: FileSystem) -> None:
+def copy_file(source: FileSystem, name: str, target: FileSystem, new_name: str | None = None) -> None:
     """Copy a file to another file system and make its data durable there; a half copy is removed."""
     reader = source.open(name, Cause.CHECKPOINT)
     try:
-        writer = target.create(name, Cause.CHECKPOINT)
+        writer = target.create(new_name or name, Cause.CHECKPOINT)
         try:
             try:
                 while data := reader.read_upto(writer.size, _COPY_BYTES):
@@ -283,7 +305,7 @@ def copy_file(source: FileSystem, name: str, target: FileSystem) -> None:
                 writer.close()
         except BaseException:
             with suppress(OSError):  # The first error is the one to report.
-                target.unlink(name)
+                target.unlink(new_name or name)
             raise
     finally:
         reader.close()

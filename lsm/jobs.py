@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compaction import CompactionPlan, LeveledPolicy, Levels, plan_full
 from lsm.executor import Executor
 from lsm.filenames import segment_name, table_name
+from lsm.retention import lagging, outside_limits, unpinned
 from lsm.state import Generation, State
 from lsm.tasks import CompactionTask, FlushTask, Output, TaskResult
 from lsm.version import SegmentMeta, TableChange, VersionEdit
@@ -33,6 +34,7 @@ class JobCounters:
     entries_in: int = 0
     entries_out: int = 0
     retries: int = 0
+    loads: int = 0
 
 
 class Jobs:
@@ -59,29 +61,60 @@ class Jobs:
             return self._state.sealed[0] if self._state.sealed else None
 
     def flush(self, generation: Generation, executor: Executor) -> None:
-        """Write a sealed generation to L0 and let its memory and its log segment go."""
+        """Write a sealed generation to L0 and let its memory go."""
         state = self._state
         segment = next(meta for meta in state.version.segments if meta.number == generation.segment)
         numbers = len(state.version.keyspaces) + 2 * generation.log_bytes // state.options.table_bytes_max + 8
         task = FlushTask(
             segment=segment,
             keyspaces=tuple(state.version.keyspaces),
-            output=self._output(numbers, with_snapshots_of=state),
+            output=self._output(numbers),
         )
         result = executor.run(task)
         with state.edit_lock:
-            state.install(self._flush_edit(segment, generation, result), flushed=generation)
+            state.install(self._flush_edit(generation, result), flushed=generation)
         self._remove_tables(result)
         self.counters.flushes += 1
         self._count(result)
-        state.remove_file(segment_name(segment.number))
+        self.trim()
 
-    def _flush_edit(self, segment: SegmentMeta, generation: Generation, result: TaskResult) -> VersionEdit:
+    def trim(self) -> bool:
+        """Let go of the log segments that retention does not keep; False if there are none."""
+        state = self._state
+        if not self._outside_limits():
+            return False
+        with state.trim_lock:
+            candidates, pins = self._outside_limits(), [*state.pins(), *list(state.own_pins)]
+            # A position that lets segments go must outlive them.
+            state.sync_log()
+            for pin in lagging(state.version.segments, candidates, pins, state.open_log_bytes()):
+                state.drop_pin(pin)
+                pins.remove(pin)
+            gone = unpinned(candidates, pins)
+            if not gone:
+                return False
+            with state.edit_lock:
+                state.install(VersionEdit(segments_removed=tuple(meta.number for meta in gone)))
+        for meta in gone:
+            if not meta.tables:
+                state.remove_file(segment_name(meta.number))
+        return True
+
+    def _outside_limits(self) -> list[SegmentMeta]:
+        state = self._state
+        table_bytes = sum(table.size_bytes for table in state.version.tables().values())
+        return outside_limits(
+            state.version.segments,
+            flushed_seq=state.version.flushed_seq,
+            limits=state.options.log_limits(table_bytes),
+            now_us=state.clock.now_us(),
+        )
+
+    def _flush_edit(self, generation: Generation, result: TaskResult) -> VersionEdit:
         keyspaces = self._state.version.keyspaces
         return VersionEdit(
             next_number=self._state.next_number,
             flushed_seq=generation.last_seq,
-            segments_removed=(segment.number,),
             tables_added=tuple(
                 TableChange(keyspace=keyspace, level=0, table=meta)
                 for keyspace, meta in result.tables
@@ -93,8 +126,8 @@ class Jobs:
         """Return the most pressing plan of all keyspaces."""
         state = self._state
         with state.lock:
-            oldest = state.snapshots[0] if state.snapshots else None
             busy = frozenset(state.busy)
+        oldest = next(iter(self._kept_seqs()), None)
         found = [
             Compaction(meta.id, plan, meta.levels)
             for meta in state.version.keyspaces.values()
@@ -116,8 +149,7 @@ class Jobs:
         old = tuple(
             table for level in levels[:1] for table in level if table.seq_base + table.max_seq <= last_seq
         )
-        with self._state.lock:
-            oldest = self._state.snapshots[0] if self._state.snapshots else None
+        oldest = next(iter(self._kept_seqs()), None)
         plan = plan_full((old, *levels[1:], *padding), start, stop, oldest_snapshot=oldest)
         return None if plan is None else Compaction(keyspace, plan, levels)
 
@@ -147,7 +179,7 @@ class Jobs:
             deeper=plan.deeper,
             grandparents=plan.output_grandparents,
             oldest_tombstone_time=plan.oldest_tombstone_time,
-            output=self._output(numbers, with_snapshots_of=state),
+            output=self._output(numbers),
         )
 
     def _compaction_edit(self, compaction: Compaction, result: TaskResult) -> VersionEdit:
@@ -191,18 +223,25 @@ class Jobs:
                 with self._state.lock:
                     self._state.busy -= numbers
 
-    def _output(self, number_count: int, *, with_snapshots_of: State) -> Output:
-        state = with_snapshots_of
-        with state.lock:
-            snapshots = tuple(dict.fromkeys(state.snapshots))
+    def _output(self, number_count: int) -> Output:
+        state = self._state
         return Output(
             store_id=state.version.store_id,
             first_number=self._reserve_numbers(number_count),
             number_count=number_count,
             options=state.options.table_options(),
             table_bytes_max=state.options.table_bytes_max,
-            snapshots=snapshots,
+            snapshots=self._kept_seqs(),
         )
+
+    def _kept_seqs(self) -> tuple[int, ...]:
+        """Return the moments that tables must still be able to show, oldest first."""
+        version = self._state.version
+        with self._state.lock:
+            kept = set(self._state.snapshots)
+        if version.history_seq is not None:
+            kept |= {meta.first_seq - 1 for meta in version.segments if meta.first_seq > version.history_seq}
+        return tuple(sorted(kept))
 
     def _reserve_numbers(self, count: int) -> int:
         """Take file numbers durably.

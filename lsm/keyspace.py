@@ -6,13 +6,13 @@ from lsm.arguments import as_key, as_value
 from lsm.batch import WriteBatch
 from lsm.errors import KeyspaceNotFound, StorageError
 from lsm.payload import Writes
-from lsm.reading import Pair, Readable, scan_view
+from lsm.reading import Pair, ViewReadable
 from lsm.snapshot import Snapshot, SnapshotHold
-from lsm.state import Space, State
+from lsm.state import Space, SpaceView, State
 from sstable import DELETED
 
 
-class Keyspace(Readable, MutableMapping[bytes, bytes]):
+class Keyspace(ViewReadable, MutableMapping[bytes, bytes]):
     """A mutable mapping from bytes to bytes in key order.  Safe to share between threads.
 
     `sync` of a write: True returns when the write is durable, False when it is in the log; None, the
@@ -54,7 +54,7 @@ class Keyspace(Readable, MutableMapping[bytes, bytes]):
         def commit(payload: bytes, count: int, writes: list[Writes]) -> int:
             return state.writer.write(payload, count, writes, sync)
 
-        return WriteBatch(commit, lambda name: self._find_space(name).id, self._space.id)
+        return WriteBatch(commit, lambda name: self._find_space(name).id, self._space.id, state)
 
     def update(  # type: ignore[override]  # keys are bytes, so there are no keyword arguments to take
         self, other: "Mapping[bytes, bytes] | Iterable[Pair]" = (), /, *, sync: bool | None = None
@@ -109,12 +109,12 @@ class Keyspace(Readable, MutableMapping[bytes, bytes]):
             raise
         return None if found is None or found is DELETED else found
 
-    def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:
+    def _held_view(self) -> tuple[State, SpaceView, int]:
         state = self._state
         self._space.view.memory  # noqa: B018  # raises if the store or the keyspace is gone
         with state.lock:
-            seq, view = state.take_snapshot(), self._space.view
-        return scan_view(state, view, start, stop, reverse=reverse, seq=seq, owner=self)
+            seq = state.take_snapshot()  # first: it may put a new layer into the view
+            return state, self._space.view, seq
 
     def _refuse_dropped(self) -> None:
         if self._space.is_dropped:

@@ -6,13 +6,14 @@ their fields are gathered from the segment's bytes with numpy, whatever the alig
 
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+import wal
 from lsm.errors import CorruptionError
 from lsm.payload import HEAD, MIXED, UNIFORM, Value
-from lsm.segments import SegmentContents
 from lsm.version import Version
 from sstable import DELETED, Columns, Kind
 
@@ -22,6 +23,17 @@ U8 = npt.NDArray[np.uint8]
 
 
 _ENTRY_BYTES_MIN = 8  # its two lengths
+
+
+class RecordBytes(Protocol):
+    """Whole records in the bytes they were read as: a segment, or a piece of one."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def records(self) -> wal.Records: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +52,33 @@ class _Entries:
         return _Entries(*(getattr(self, name)[chosen] for name in self.__slots__))
 
 
-def columns_by_keyspace(segment: SegmentContents) -> dict[int, Columns]:
+def columns_by_keyspace(segment: RecordBytes) -> dict[int, Columns]:
     """Return all entries of a segment in log order, every version of every key."""
     if len(segment.records) == 0:
         return {}
-    data = np.frombuffer(segment.data, np.uint8)
-    entries = _locate(segment, data)
-    if entries.kinds.max(initial=0) > Kind.PUT:
-        raise CorruptionError(segment.path, "log holds kinds of entries that this version does not know")
+    entries = _locate(segment, np.frombuffer(segment.data, np.uint8))
     return {
         int(keyspace): _gather(segment.data, entries.take(entries.keyspaces == keyspace))
         for keyspace in np.unique(entries.keyspaces)
     }
 
 
-def read_writes(segment: SegmentContents, version: Version) -> dict[int, tuple[list[bytes], list[Value]]]:
+def columns_in_order(
+    segment: RecordBytes, *, keyspaces: I64, first_seq: int, last_seq: int
+) -> tuple[Columns, I64, npt.NDArray[np.bool_]]:
+    """Return entries from `first_seq` to `last_seq` of some keyspaces in log order.
+
+    With them go their keyspaces, and which of all the entries they are.
+    """
+    entries = _locate(segment, np.frombuffer(segment.data, np.uint8))
+    chosen = _is_one_of(entries.keyspaces, keyspaces)
+    chosen &= (entries.seqs >= first_seq) & (entries.seqs <= last_seq)
+    if not chosen.all():
+        entries = entries.take(chosen)
+    return _gather(segment.data, entries), entries.keyspaces, chosen
+
+
+def read_writes(segment: RecordBytes, version: Version) -> dict[int, tuple[list[bytes], list[Value]]]:
     """Return all keys and values of a segment by keyspace, in log order."""
     found: dict[int, tuple[list[bytes], list[Value]]] = {}
     for keyspace, columns in columns_by_keyspace(segment).items():
@@ -69,21 +93,31 @@ def read_writes(segment: SegmentContents, version: Version) -> dict[int, tuple[l
     return found
 
 
-def _locate(segment: SegmentContents, data: U8) -> _Entries:
+def _locate(segment: RecordBytes, data: U8) -> _Entries:
     # One u32 at every byte position: gathers fields at any alignment.
     words: U32 = np.ndarray((max(0, len(data) - 3),), np.dtype("<u4"), segment.data, strides=(1,))
     records = segment.records
     starts, ends, seqs, counts = records.payload_starts, records.ends, records.first_seqs, records.counts
     _check(segment, counts * _ENTRY_BYTES_MIN + HEAD.size <= ends - starts)
     shapes = counts * 16 + (words[starts] & 15)
-    parts = [
-        _locate_shape(
-            segment, data, words, int(shape), *(column[shapes == shape] for column in (starts, ends, seqs))
-        )
-        for shape in np.unique(shapes)
-    ]
-    whole = _Entries(*(np.concatenate(columns) for columns in zip(*map(_as_columns, parts), strict=True)))
-    return whole if len(parts) == 1 else whole.take(np.argsort(whole.seqs, kind="stable"))
+    if len(shapes) and (shapes == shapes[0]).all():
+        whole = _locate_shape(segment, data, words, int(shapes[0]), starts, ends, seqs)
+    else:
+        columns = starts, ends, seqs
+        parts = [
+            _locate_shape(segment, data, words, int(shape), *(column[shapes == shape] for column in columns))
+            for shape in np.unique(shapes)
+        ]
+        whole = _Entries(*(np.concatenate(column) for column in zip(*map(_as_columns, parts), strict=True)))
+        whole = whole.take(np.argsort(whole.seqs, kind="stable"))
+    if whole.kinds.max(initial=0) > Kind.PUT:
+        raise CorruptionError(segment.path, "log holds kinds of entries that this version does not know")
+    return whole
+
+
+def _is_one_of(keyspaces: I64, wanted: I64) -> npt.NDArray[np.bool_]:
+    # Most stores have one keyspace, for which there is a quicker way (bench: log).
+    return keyspaces == wanted[0] if len(wanted) == 1 else np.isin(keyspaces, wanted)
 
 
 def _as_columns(entries: _Entries) -> list[I64]:
@@ -91,7 +125,7 @@ def _as_columns(entries: _Entries) -> list[I64]:
 
 
 def _locate_shape(
-    segment: SegmentContents, data: U8, words: U32, shape: int, starts: I64, ends: I64, seqs: I64
+    segment: RecordBytes, data: U8, words: U32, shape: int, starts: I64, ends: I64, seqs: I64
 ) -> _Entries:
     """Locate the entries of records that all have the same count and form: one row a record."""
     count, form = divmod(shape, 16)
@@ -126,7 +160,7 @@ def _locate_shape(
     )
 
 
-def _check(segment: SegmentContents, fits: npt.NDArray[np.bool_]) -> None:
+def _check(segment: RecordBytes, fits: npt.NDArray[np.bool_]) -> None:
     if not fits.all():
         raise CorruptionError(segment.path, "log record is no batch of entries: its lengths do not add up")
 

@@ -10,6 +10,8 @@ from lsm.db import DB
 from lsm.errors import InvalidArgument, InvalidType, LockedError, NotAStore, StoreNotFound, typed_errors
 from lsm.filenames import CURRENT, LOCK, is_ours
 from lsm.fs import open_directory
+from lsm.fs_inbox import sweep_jobs
+from lsm.fs_pins import sweep_pins
 from lsm.fs_types import FileSystem, Lock, LockHeld
 from lsm.options import Options, OptionValue
 from lsm.reader import LiveReader
@@ -44,7 +46,11 @@ def open_store(path: str | os.PathLike[str], flag: Flag = "c", **options: Option
     except OSError as error:
         with typed_errors(name, "opening the store"):
             raise error from None
-    return open_on(fs, flag, options)
+    db = open_on(fs, flag, options)
+    if flag != "r":
+        sweep_pins(name)
+        sweep_jobs(name)
+    return db
 
 
 def open_on(
@@ -63,11 +69,10 @@ def open_on(
         if flag == "r":
             return _open_reader(fs, clock, changes)
         _check_directory(fs, flag)  # before the lock: what is refused stays untouched
-        lock = _take_lock(fs)
+        lock = take_lock(fs)
         if flag == "n" or not holds_store(fs):
             create_store(fs, clock, entropy, Options().with_changes(changes))
-        opened = recover(fs, clock, changes)
-        return DB(opened.state, lock, opened, None)
+        return open_locked(fs, lock, clock, changes)
     except OSError as error:
         _let_go(fs, lock)
         with typed_errors(fs.name, "opening the store"):
@@ -75,6 +80,14 @@ def open_on(
     except BaseException:
         _let_go(fs, lock)
         raise
+
+
+def open_locked(fs: FileSystem, lock: Lock, clock: Clock, changes: Mapping[str, OptionValue]) -> DB:
+    """Open a store for writing, whose lock the caller has taken and hands over."""
+    opened = recover(fs, clock, changes)
+    db = DB(opened.state, lock, opened, None)
+    db._look_into_inbox()
+    return db
 
 
 def _let_go(fs: FileSystem, lock: Lock | None) -> None:
@@ -90,7 +103,8 @@ def _open_reader(fs: FileSystem, clock: Clock, changes: dict[str, OptionValue]) 
     return DB(reader.open(), None, None, reader)
 
 
-def _take_lock(fs: FileSystem) -> Lock:
+def take_lock(fs: FileSystem) -> Lock:
+    """Take the right to write here, or raise LockedError at once."""
     try:
         return fs.lock(LOCK, f"pid {os.getpid()} on {socket.gethostname()}")
     except LockHeld as error:

@@ -7,14 +7,18 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias, get_args
 
 from lsm.errors import InvalidArgument
+from lsm.limits import Limits
 from sstable import TableOptions
 
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+AUTO_LOG_BYTES_MIN = 32 * KIB
+AUTO_LOG_BYTES_MAX = 64 * MIB
 
 SyncMode: TypeAlias = Literal["always", "interval", "os"]
 Background: TypeAlias = Literal["process", "thread", "manual"]
+LogRetention: TypeAlias = Literal["limits", "all"]
 OptionValue: TypeAlias = int | float | str | bool | None
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB|KB|MB|GB)?\s*", re.IGNORECASE)
@@ -53,6 +57,20 @@ class Options:
     """Writes wait while this many sealed memtables are not flushed; they are slowed down before."""
     tombstone_age_seconds: int = 24 * 3600
     """Tables whose oldest tombstone is older than this are compacted even when their level is small."""
+    log_retention_bytes: int | None = None
+    """The newest finished segments up to this size stay after their entries are in tables.
+
+    None keeps as much log as there are bytes in tables, at least 32 KiB and at most 64 MiB.
+    """
+    log_retention_seconds: int = 0
+    """Finished segments stay at least this long, whatever their size."""
+    log_retention: LogRetention = "limits"
+    """"limits" keeps what one of the two above covers or a consumer has pinned; "all" keeps everything."""
+    log_history: bool = False
+    """Let tables keep what previous values, and reading at an earlier sequence number, need of the past.
+
+    It covers the retained log from when this was set, and takes about as much space again as that log.
+    """
     background: Background = "process"
     """Who flushes and compacts: a worker process, a thread of this process, or only explicit calls."""
     mmap: bool = True
@@ -62,6 +80,8 @@ class Options:
     def __post_init__(self) -> None:
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
+        if self.log_retention_bytes is not None:
+            _check_range("log_retention_bytes", self.log_retention_bytes, 0, 1024 * 1024 * GIB)
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices or isinstance(getattr(self, name), bool) != (
                 True in choices
@@ -84,6 +104,13 @@ class Options:
     def cache_bytes(self) -> int:
         """What the block cache may hold."""
         return self.memory_limit // 4
+
+    def log_limits(self, table_bytes: int) -> Limits:
+        """Return how much log a store with so large tables keeps though nobody asks for it."""
+        size_bytes = self.log_retention_bytes
+        if size_bytes is None:
+            size_bytes = min(max(table_bytes, AUTO_LOG_BYTES_MIN), AUTO_LOG_BYTES_MAX)
+        return Limits(size_bytes, self.log_retention_seconds, self.log_retention == "all")
 
     def table_options(self) -> TableOptions:
         """Return the part that concerns one table."""
@@ -131,15 +158,18 @@ _RANGES: tuple[tuple[str, int, int], ...] = (
     ("l0_tables_stop", 2, 10_000),
     ("sealed_max", 1, 64),
     ("tombstone_age_seconds", 0, 10**9),
+    ("log_retention_seconds", 0, 10**9),
 )
 _CHOICES: dict[str, tuple[object, ...]] = {
     "sync": get_args(SyncMode),
     "background": get_args(Background),
+    "log_retention": get_args(LogRetention),
+    "log_history": (True, False),
     "hash_index": (True, False),
     "mmap": (True, False),
     "verify_checksums": (True, False),
 }
-_SIZES = {"memory_limit", "memtable_bytes_max", "block_bytes", "table_bytes_max"}
+_SIZES = {"memory_limit", "memtable_bytes_max", "block_bytes", "table_bytes_max", "log_retention_bytes"}
 
 
 def _check_range(name: str, value: object, low: int, high: int) -> None:

@@ -11,11 +11,13 @@ from compaction import Levels
 from lsm.caches import TableCache
 from lsm.clock import Clock
 from lsm.errors import CorruptionError, ReadOnlyError
+from lsm.filenames import manifest_name
 from lsm.fs_types import FileSystem
+from lsm.log.samples import SeenSamples
 from lsm.log_columns import read_writes
 from lsm.manifest import read_current, read_manifest
 from lsm.options import OptionValue
-from lsm.recovery import open_tables, refuse_lost_edit, stored_options
+from lsm.recovery import open_tables, sound_version, stored_options
 from lsm.segments import read_segment
 from lsm.state import Generation, State
 from lsm.version import SegmentMeta, Version, VersionEdit
@@ -51,10 +53,11 @@ class LiveReader:
         self._fs = fs
         self._clock = clock
         self._changes = changes
+        self.samples = SeenSamples()
 
     def open(self) -> State:
         """Return the store as it is durable now."""
-        version = self._version()
+        version = self.read_version()
         options = stored_options(self._fs, version).with_changes(self._changes)
         tables = open_tables(self._fs, version, options, evicts=False)
         state = State(self._fs, self._clock, options, ReadManifest(version), tables)
@@ -65,7 +68,7 @@ class LiveReader:
         """Move the store's views to what is durable now."""
         tries, same, last = 0, 0, None
         while True:
-            version = self._version()
+            version = sound_version(self._fs, self.read_version)
             try:
                 found = self._load(state.tables, version)
                 break
@@ -80,7 +83,16 @@ class LiveReader:
                 self._clock.sleep(0.001)
         self._install(state, version, *found)
 
-    def _version(self) -> Version:
+    def stamp(self) -> tuple[int, int] | None:
+        """Return what differs whenever the manifest does; None if it is being replaced right now."""
+        try:
+            number = read_current(self._fs)
+            return number, self._fs.size_of(manifest_name(number))
+        except (CorruptionError, FileNotFoundError):
+            return None
+
+    def read_version(self) -> Version:
+        """Return what the manifest in force says now."""
         for attempt in range(_TRIES):
             try:
                 return read_manifest(self._fs, read_current(self._fs)).version
@@ -92,9 +104,6 @@ class LiveReader:
         raise AssertionError("unreachable")
 
     def _load(self, tables: TableCache, version: Version) -> tuple[list[Generation], int]:
-        refuse_lost_edit(
-            self._fs, version
-        )  # or a rotation since the manifest was read: the caller looks again
         for meta in version.keyspaces.values():
             _open_all(meta.levels, tables)
         generations = []
@@ -109,6 +118,8 @@ class LiveReader:
     def _read_generation(self, version: Version, segment: SegmentMeta) -> Generation:
         # Synced before it is believed: a reader must never show what a crash could still undo.
         contents = read_segment(self._fs, version, segment, durably=segment.last_seq is None)
+        if segment.last_seq is None:
+            self.samples.note(segment, contents.records, 0)
         generation = Generation(
             segment.number, segment.first_seq, contents.end.next_seq - 1, len(contents.data)
         )
@@ -121,7 +132,8 @@ class LiveReader:
     @staticmethod
     def _install(state: State, version: Version, generations: list[Generation], last_seq: int) -> None:
         with state.lock:
-            state.tables.discard(state.version.tables().keys() - version.tables().keys())
+            old, new = state.version.all_tables(), version.all_tables()
+            state.tables.discard({number for number, table in old.items() if new.get(number) != table})
             state.manifest.version = version
             state.sealed = generations
             state.visible_seq = last_seq

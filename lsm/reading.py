@@ -3,12 +3,15 @@
 from abc import abstractmethod
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import islice
-from typing import TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from lsm.arguments import as_bounds, as_key, as_limit
 from lsm.errors import StorageError
 from lsm.scan import LayerSource, RunSource, Source, live, merged
 from lsm.state import SpaceView, State
+
+if TYPE_CHECKING:
+    from lsm.arrow import RecordBatchReader
 
 T = TypeVar("T")
 Pair = tuple[bytes, bytes]
@@ -100,6 +103,41 @@ class Readable(Mapping[bytes, bytes]):
     def values(self) -> ValuesView[bytes]:
         """Return a view of the values, in the order of their keys."""
         return _Values(self)
+
+
+class ViewReadable(Readable):
+    """A mapping that is read from a view of a store: it also comes as Arrow."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _held_view(self) -> tuple[State, SpaceView, int]:
+        """Return what to read now, and a snapshot that whoever reads it has to release."""
+
+    def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:
+        state, view, seq = self._held_view()
+        return scan_view(state, view, start, stop, reverse=reverse, seq=seq, owner=self)
+
+    def to_arrow(
+        self, start: bytes | None = None, stop: bytes | None = None, *, prefix: bytes | None = None
+    ) -> "RecordBatchReader":
+        """Return the pairs that `scan` would give, as a pyarrow.RecordBatchReader of key and value.
+
+        It shows this moment, whatever is written while it is read.  Needs the extra "arrow".
+        """
+        try:
+            from lsm.arrow import read_arrow
+        except ImportError as error:
+            raise ImportError(f"to_arrow needs pyarrow: pip install 'lsmlog[arrow]' ({error})") from error
+        low, high = as_bounds(start, stop, prefix)
+        if low is not None and high is not None and low >= high:
+            high = low  # the empty range, whatever was asked for
+        state, view, seq = self._held_view()
+        return read_arrow(state, view, low, high, seq=seq, owner=self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand everything to whoever speaks Arrow's C stream interface: pandas, polars, DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 class _Keys(KeysView[bytes]):

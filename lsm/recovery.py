@@ -7,15 +7,31 @@ old store, a crash after it the new one.
 """
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import wal
 from lsm.arguments import as_keyspace_name
 from lsm.caches import BlockCache, TableCache
 from lsm.clock import Clock, Entropy
-from lsm.errors import InvalidArgument, ManifestCorrupt, NotAStore, StoreNotFound, TableCorrupt
-from lsm.filenames import CURRENT, CURRENT_TEMPORARY, LOCK, is_ours, parse, segment_name, table_name
+from lsm.errors import (
+    FollowerError,
+    InvalidArgument,
+    ManifestCorrupt,
+    NotAStore,
+    StoreNotFound,
+    TableCorrupt,
+)
+from lsm.filenames import (
+    BOOTSTRAP,
+    CURRENT,
+    CURRENT_TEMPORARY,
+    LOCK,
+    is_ours,
+    parse,
+    segment_name,
+    table_name,
+)
 from lsm.fs_types import Cause, FileSystem
 from lsm.log_columns import read_writes
 from lsm.manifest import Manifest, read_current, read_manifest
@@ -51,6 +67,8 @@ def holds_store(fs: FileSystem) -> bool:
     names = [name for name in fs.list() if name != LOCK]
     if CURRENT in names:
         return True
+    if BOOTSTRAP in names:
+        raise FollowerError(f"{fs.name} is half a copy; lsm.follow() or `lsm log apply` makes it whole")
     numbered = [found for name in names if (found := parse(name)) is not None]
     if any(kind != "manifest" for kind, _ in numbered):
         raise ManifestCorrupt(
@@ -95,9 +113,14 @@ def recover(fs: FileSystem, clock: Clock, changes: Mapping[str, OptionValue]) ->
         options=options.to_json(),
         next_number=_free_number(fs, version),
         is_closed=False,
-        segments=tuple(meta for meta in version.segments if not _is_flushed(meta, version)),
+        history_seq=_history_seq(version, options),
+        segments=tuple(meta for meta in version.segments if not _is_empty(meta)),
     )
-    log = [(meta, read_segment(fs, version, meta)) for meta in version.segments]
+    log = [
+        (meta, read_segment(fs, version, meta))
+        for meta in version.segments
+        if not _is_flushed(meta, version)
+    ]
     refuse_lost_edit(fs, contents.version)
     segment, version, kept = _continue_log(fs, clock, version, log)
     try:
@@ -140,7 +163,7 @@ def open_tables(fs: FileSystem, version: Version, options: Options, *, evicts: b
 def check_files(fs: FileSystem, version: Version) -> None:
     """Raise unless every table is there with its size; segments are checked when they are read."""
     names = set(fs.list())
-    for table in version.tables().values():
+    for table in version.all_tables().values():
         name = table_name(table.number)
         if name not in names:
             raise TableCorrupt(f"{fs.name}/{name}", "table is missing", advice="restore it from a checkpoint")
@@ -161,8 +184,29 @@ def _is_flushed(meta: SegmentMeta, version: Version) -> bool:
     return meta.last_seq is not None and meta.last_seq <= version.flushed_seq
 
 
+def _is_empty(meta: SegmentMeta) -> bool:
+    return meta.last_seq is not None and meta.last_seq < meta.first_seq
+
+
+def _history_seq(version: Version, options: Options) -> int | None:
+    """Return from when on tables keep the past, if they do: what is in them now is the present."""
+    if not options.log_history:
+        return None
+    return version.flushed_seq if version.history_seq is None else version.history_seq
+
+
 def refuse_lost_edit(fs: FileSystem, version: Version) -> None:
-    """Raise if there is a log segment with data that the manifest should know and does not.
+    """Raise if there is a log segment with data that the manifest should know and does not."""
+    for number in sorted(unnamed_segments(fs, version)):
+        raise ManifestCorrupt(
+            f"{fs.name}/{segment_name(number)}",
+            "log segment holds writes, but the manifest has lost the edit that names it",
+            advice="restore the store from a checkpoint",
+        )
+
+
+def unnamed_segments(fs: FileSystem, version: Version) -> set[int]:
+    """Return the log segments with data that the manifest should know and does not.
 
     The last edit of a manifest may be torn by a crash.  But a segment takes its first record only after the
     edit that names it is durable, so a segment with records beyond the known ones means that such an edit
@@ -170,16 +214,29 @@ def refuse_lost_edit(fs: FileSystem, version: Version) -> None:
     """
     newest = max((meta.first_seq for meta in version.segments), default=0)
     known = {meta.number for meta in version.segments}
+    found = set()
     for name in fs.list():
         kind, number = parse(name) or ("", 0)
         if kind == "log" and number not in known:
             first_seq = _first_seq_of(fs, version, number)
             if first_seq is not None and first_seq > newest:
-                raise ManifestCorrupt(
-                    f"{fs.name}/{name}",
-                    "log segment holds writes, but the manifest has lost the edit that names it",
-                    advice="restore the store from a checkpoint",
-                )
+                found.add(number)
+    return found
+
+
+def sound_version(fs: FileSystem, read: Callable[[], Version]) -> Version:
+    """Return what the manifest says beside a writer, once it is sure that no edit of it is lost."""
+    version = read()
+    suspects = unnamed_segments(fs, version)
+    while suspects:
+        # The log may have been rotated since the manifest was read.  What had records then must be named now;
+        # what has come since is not asked for, or a busy writer would keep us here.
+        later = read()
+        left = suspects & unnamed_segments(fs, later)
+        if left and later == version:
+            refuse_lost_edit(fs, later)
+        version, suspects = later, left
+    return version
 
 
 def _first_seq_of(fs: FileSystem, version: Version, number: int) -> int | None:
@@ -249,7 +306,7 @@ def _remove_orphans(fs: FileSystem, state: State) -> None:
     """Remove our own files that the manifest does not name: leftovers of unfinished work."""
     version = state.version
     named = {("log", meta.number) for meta in version.segments}
-    named |= {("sst", number) for number in version.tables()}
+    named |= {("sst", number) for number in version.all_tables()}
     named |= {("manifest", state.manifest.number)}
     for name in fs.list():
         found = parse(name)

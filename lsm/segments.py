@@ -23,7 +23,7 @@ def create_segment(
         store_id=version.store_id,
         number=number,
         first_seq=first_seq,
-        epoch=version.epoch,
+        epoch=version.epoch_of(first_seq),
         time_us=clock.now_us(),
     )
     file = fs.create(segment_name(number), Cause.LOG, reserve_bytes=RESERVE_BYTES)
@@ -43,6 +43,7 @@ def closed_segment(segment: wal.SegmentWriter) -> SegmentMeta:
         first_seq=segment.header.first_seq,
         last_seq=segment.next_seq - 1,
         size_bytes=segment.file.size,
+        last_time_us=segment.closed_us,
     )
 
 

@@ -1,6 +1,6 @@
 """A snapshot: the store as it was at one moment, for as long as it is held."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from weakref import finalize
 
@@ -8,7 +8,7 @@ from lsm.arguments import as_key
 from lsm.errors import ClosedError
 from lsm.memtable import Layer
 from lsm.payload import Value
-from lsm.reading import Pair, Readable, scan_view
+from lsm.reading import ViewReadable
 from lsm.state import Space, SpaceView, State
 
 
@@ -52,7 +52,7 @@ class SnapshotHold:
         self.pinned = {}
 
 
-class Snapshot(Readable):
+class Snapshot(ViewReadable):
     """One keyspace at one moment.  A context manager; `close` lets old versions go."""
 
     __slots__ = ("_hold", "_layers", "_open_keyspace", "_space", "_view")
@@ -110,10 +110,10 @@ class Snapshot(Readable):
                 return value
         return None
 
-    def _pairs(self, start: bytes | None, stop: bytes | None, *, reverse: bool) -> Iterator[Pair]:
+    def _held_view(self) -> tuple[State, SpaceView, int]:
         view, state = self._current(), self._hold.state
         state.hold(self.seq)  # a scan outlives the snapshot it was begun on
-        return scan_view(state, view, start, stop, reverse=reverse, seq=self.seq, owner=self)
+        return state, view, self.seq
 
     def close(self) -> None:
         """Let the snapshot go; the second call does nothing."""

@@ -4,7 +4,7 @@ import errno
 import logging
 import threading
 from bisect import insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, Protocol
@@ -19,6 +19,7 @@ from lsm.manifest import Manifest
 from lsm.memtable import Layer, MemTable
 from lsm.options import Options
 from lsm.payload import Value, Writes
+from lsm.retention import Pin
 from lsm.version import Version, VersionEdit
 
 logger = logging.getLogger("lsm")
@@ -117,6 +118,13 @@ class NoWriter:
         """Nothing goes on here."""
 
 
+def refusal_of_copy(name: str) -> ReadOnlyError:
+    """Return the error for writing to a copy."""
+    return ReadOnlyError(
+        errno.EROFS, f"{name} follows another store; lsm.promote(), or promote() of its follower, lets it write"
+    )
+
+
 class VersionHolder(Protocol):
     """Where the truth on disk is known from: a manifest that is written, or one that was read."""
 
@@ -137,12 +145,20 @@ class VersionHolder(Protocol):
         """Make the last edit durable and end."""
 
 
+def _keep_pin(_: Pin) -> None:
+    """Stand in until somebody can be told that it is dropped."""
+
+
+def _do_nothing() -> None:
+    """Stand in until there is a log."""
+
+
 class State:
     """Shared by the commit path, the background and the readers.
 
     `lock` guards views, memtables' layers, snapshots and generations; it is held for moments, never over
-    I/O. `edit_lock` guards the manifest; it is held over its sync.  `edit_lock` is taken before `lock`,
-    never after.
+    I/O. `edit_lock` guards the manifest; it is held over its sync.  They are taken in the order `trim_lock`,
+    `edit_lock`, `lock`.
     """
 
     def __init__(
@@ -165,6 +181,13 @@ class State:
         self.writer: Writer = NoWriter(ClosedError(f"{fs.name} is not open yet"))
         self.busy: set[int] = set()
         self.next_number = manifest.version.next_number
+        self.trim_lock = threading.Lock()  # held while segments go: who registers a pin meanwhile waits
+        self.pins: Callable[[], list[Pin]] = list  # who needs how much of the log, for good
+        self.own_pins: set[Pin] = set()  # and for the moment
+        self.sync_log: Callable[[], None] = _do_nothing  # make every write so far durable
+        self.open_log_bytes: Callable[[], int] = int  # size of the segment that is being written
+        self.drop_pin: Callable[[Pin], None] = _keep_pin
+        self.tailers = 0  # threads that wait for the next write to be visible
         self.obsolete: set[int] = set()  # tables that wait for their last reader to be removed
         self.spaces: dict[int, Space] = {
             meta.id: Space(meta.id, meta.name, Tree(meta.levels, tables))
@@ -189,8 +212,8 @@ class State:
 
     def install(self, edit: VersionEdit, *, flushed: Generation | None = None) -> None:
         """Make `edit` the truth on disk, then for readers.  The caller holds `edit_lock`."""
-        before = self.version.tables().keys()
-        gone = before - self.append_edit(edit).tables().keys()
+        before = self.version.all_tables().keys()
+        gone = before - self.append_edit(edit).all_tables().keys()
         with self.lock:
             if flushed is not None:
                 self.sealed.remove(flushed)
@@ -269,6 +292,8 @@ class State:
                     if space is not None:
                         space.memtable.top.entries.update(zip(keys, values, strict=True))
                 self.visible_seq = last_seq
+                if self.tailers:
+                    self.changed.notify_all()
             finally:
                 self.is_applying = False
 
@@ -338,6 +363,11 @@ class State:
             raise ReadOnlyError(
                 errno.EROFS, f"{self.fs.name} takes no writes until it is reopened, because: {failure}"
             ) from failure
+
+    def check_leads(self) -> None:
+        """Raise if this is a copy, which takes nothing but what its source has written."""
+        if self.version.follows:
+            raise refusal_of_copy(self.fs.name)
 
     def fail(self, error: Error) -> None:
         """Take no more writes, and keep the first reason."""

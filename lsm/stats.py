@@ -58,6 +58,8 @@ class BackgroundStats:
     flushes: int
     compactions: int
     moves: int
+    loads: int
+    """Jobs taken over from the inbox."""
     entries_in: int
     entries_out: int
     sealed: int
@@ -172,6 +174,7 @@ def _background_stats(state: State, background: Background) -> BackgroundStats:
         flushes=jobs.flushes,
         compactions=jobs.compactions,
         moves=jobs.moves,
+        loads=jobs.loads,
         entries_in=jobs.entries_in,
         entries_out=jobs.entries_out,
         sealed=len(state.sealed),

@@ -5,18 +5,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from compaction import check_levels
+from lsm.consumers.files import KINDS, ConsumerFiles
 from lsm.errors import CorruptionError, Error, NotAStore, typed_errors
 from lsm.filenames import is_ours, parse, table_name
 from lsm.fs import open_directory
 from lsm.fs_types import FileSystem
 from lsm.log_columns import read_writes
 from lsm.manifest import read_current, read_manifest
-from lsm.recovery import holds_store, missing, refuse_lost_edit
+from lsm.recovery import holds_store, missing, sound_version
 from lsm.segments import read_segment
 from lsm.version import Version
 from sstable import CorruptTable, Table, TableMeta, UnsupportedTable
-
-_TRIES = 10
 
 Progress = Callable[[int, int], None]
 """Told after each file how many bytes of how many are done."""
@@ -70,10 +69,10 @@ def verify_on(fs: FileSystem, *, progress: Progress | None = None) -> VerifyRepo
     try:
         if not holds_store(fs):
             raise missing(fs.name)
-        version = _sound_version(fs)
+        version = sound_version(fs, lambda: read_manifest(fs, read_current(fs)).version)
     except CorruptionError as error:
         return VerifyReport(0, 0, 0, 0, (Problem(error.path, error.what, error.offset),), foreign)
-    tables = version.tables()
+    tables = version.all_tables()
     total_bytes = sum(table.size_bytes for table in tables.values())
     done_bytes = 0
     problems = [*_level_problems(version), *_orphans(fs, version)]
@@ -83,22 +82,9 @@ def verify_on(fs: FileSystem, *, progress: Progress | None = None) -> VerifyRepo
         if progress is not None:
             progress(done_bytes, total_bytes)
     problems += _log_problems(fs, version)
+    problems += _consumer_problems(fs)
     entries = sum(table.entries for table in tables.values())
     return VerifyReport(len(tables), len(version.segments), entries, total_bytes, tuple(problems), foreign)
-
-
-def _sound_version(fs: FileSystem) -> Version:
-    """Return what the manifest says, once it is sure that no edit of it is lost."""
-    for _ in range(_TRIES):
-        version = read_manifest(fs, read_current(fs)).version
-        try:
-            refuse_lost_edit(fs, version)
-            return version
-        except CorruptionError:
-            # Beside a writer, the log may have been rotated since the manifest was read.
-            if read_manifest(fs, read_current(fs)).version == version:
-                raise
-    return version
 
 
 def _level_problems(version: Version) -> Iterator[Problem]:
@@ -112,7 +98,7 @@ def _level_problems(version: Version) -> Iterator[Problem]:
 def _orphans(fs: FileSystem, version: Version) -> Iterator[Problem]:
     """Name tables that the manifest says are there and are not; leftovers are harmless and not reported."""
     present = {found for name in fs.list() if (found := parse(name)) is not None}
-    for number in version.tables():
+    for number in version.all_tables():
         if ("sst", number) not in present:
             yield Problem(f"{fs.name}/{table_name(number)}", "table is missing")
 
@@ -142,9 +128,21 @@ def _table_problems(fs: FileSystem, version: Version, meta: TableMeta) -> Iterat
 
 def _log_problems(fs: FileSystem, version: Version) -> Iterator[Problem]:
     for meta in version.segments:
+        if meta.tables:
+            continue  # its entries are in tables, which were checked
         try:
             read_writes(read_segment(fs, version, meta), version)
         except CorruptionError as error:
             yield Problem(error.path, error.what, error.offset)
         except Error as error:
             yield Problem(fs.name, str(error))
+
+
+def _consumer_problems(fs: FileSystem) -> Iterator[Problem]:
+    files = ConsumerFiles(fs)
+    for name in files.names():
+        for kind in KINDS:
+            try:
+                files.read(name, kind)
+            except CorruptionError as error:
+                yield Problem(error.path, error.what)

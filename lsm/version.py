@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 from compaction import Levels
 from lsm.errors import Error
@@ -13,14 +15,41 @@ class BadEdit(Error):
     """An edit that does not follow from the version before it."""
 
 
+class TimeSample(NamedTuple):
+    """Everything up to `seq` was committed by `time_us`: what is left of the times of a segment that went."""
+
+    seq: int
+    time_us: int
+
+
+TIME_SAMPLES_MAX = 1024
+
+
+class Epoch(NamedTuple):
+    """An epoch of a store's log: from `first_seq` on it was written by the store promoted at `time_us`.
+
+    Two stores promoted from copies of one may take the same number; the time tells them apart.
+    """
+
+    number: int
+    first_seq: int
+    time_us: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentMeta:
-    """One log segment; `last_seq` and `size_bytes` are known once it is closed."""
+    """One log segment; `last_seq`, `size_bytes` and `last_time_us` are known once it is closed.
+
+    A segment with `tables` has no file: its entries are the rows of those tables, which were adopted whole.
+    """
 
     number: int
     first_seq: int
     last_seq: int | None = None
     size_bytes: int | None = None
+    last_time_us: int | None = None
+    keyspace: int = 0
+    tables: tuple[TableMeta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +88,11 @@ class VersionEdit:
     segments_closed: tuple[SegmentMeta, ...] = ()
     segments_removed: tuple[int, ...] = ()
     next_keyspace: int | None = None
+    history_seq: int | None = None
+    times: tuple[TimeSample, ...] = ()
+    epochs: tuple[Epoch, ...] | None = None
+    follows: bool | None = None
+    transactions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +110,15 @@ class Version:
     """The store was closed in order and nothing happened since."""
     keyspaces: Mapping[int, KeyspaceMeta] = field(default_factory=dict)
     segments: tuple[SegmentMeta, ...] = ()
+    history_seq: int | None = None
+    """From here on, tables keep the state at the start of every retained segment; None: they do not."""
+    times: tuple[TimeSample, ...] = ()
+    epochs: tuple[Epoch, ...] = (Epoch(1, 1),)
+    """All epochs of the log, the last of them the present one."""
+    follows: bool = False
+    """The store is a copy that takes nothing but what its source has written."""
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    """Of loads that have a name: the number of the last one, so that a repeated load adds nothing."""
 
     def after(self, edit: VersionEdit) -> "Version":
         """Return the version that `edit` leads to; BadEdit if it cannot follow on this one."""
@@ -99,6 +142,11 @@ class Version:
             is_closed=edit.is_closed,
             keyspaces=keyspaces,
             segments=_segments_after(self.segments, edit),
+            history_seq=self.history_seq if edit.history_seq is None else edit.history_seq,
+            times=_times_after(self, edit),
+            epochs=_epochs_after(self, edit),
+            follows=self.follows if edit.follows is None else edit.follows,
+            transactions={**self.transactions, **edit.transactions},
         )
 
     def as_edit(self) -> VersionEdit:
@@ -119,7 +167,17 @@ class Version:
             keyspaces_added=tuple(replace(meta, levels=()) for meta in self.keyspaces.values()),
             tables_added=tables,
             segments_added=self.segments,
+            history_seq=self.history_seq,
+            times=self.times,
+            epochs=None if self.epochs == (Epoch(self.epoch, 1),) else self.epochs,
+            follows=self.follows or None,
+            transactions=self.transactions,
         )
+
+    def epoch_of(self, seq: int) -> int:
+        """Return the epoch that a sequence number belongs to, or will."""
+        begun = [epoch.number for epoch in self.epochs if epoch.first_seq <= seq]
+        return begun[-1] if begun else self.epochs[0].number
 
     def tables(self) -> dict[int, TableMeta]:
         """Return all tables by number."""
@@ -129,6 +187,11 @@ class Version:
             for level in meta.levels
             for table in level
         }
+
+
+    def all_tables(self) -> dict[int, TableMeta]:
+        """Return all tables by number, also those that only the log still needs."""
+        return self.tables() | {table.number: table for meta in self.segments for table in meta.tables}
 
 
 def _by_keyspace(edit: VersionEdit) -> Iterable[tuple[int, list[TableChange], list[TableChange]]]:
@@ -160,6 +223,31 @@ def _levels_after(levels: Levels, removed: list[TableChange], added: list[TableC
 
 def _newest(table: TableMeta) -> tuple[int, int]:
     return table.seq_base + table.max_seq, table.number
+
+
+def _times_after(version: Version, edit: VersionEdit) -> tuple[TimeSample, ...]:
+    gone = [
+        TimeSample(meta.last_seq, meta.last_time_us)
+        for meta in version.segments
+        if meta.number in edit.segments_removed
+        and meta.last_seq is not None
+        and meta.last_time_us is not None
+    ]
+    times = (*version.times, *edit.times, *gone)
+    # Every other one goes: what is old needs no fine scale.
+    return times if len(times) <= TIME_SAMPLES_MAX else (*times[1:-1:2], times[-1])
+
+
+def _epochs_after(version: Version, edit: VersionEdit) -> tuple[Epoch, ...]:
+    if edit.epochs is None:  # as before, or of a manifest from before there were any
+        return version.epochs if edit.epoch in (None, version.epoch) else (Epoch(edit.epoch or 1, 1),)
+    for earlier, later in pairwise(edit.epochs):
+        if not (earlier.number < later.number and earlier.first_seq < later.first_seq):
+            raise BadEdit(f"epoch {later.number} cannot come after epoch {earlier.number}")
+    present = version.epoch if edit.epoch is None else edit.epoch
+    if not edit.epochs or edit.epochs[-1].number != present:
+        raise BadEdit(f"epoch {present} is not the last of its epochs")
+    return edit.epochs
 
 
 def _segments_after(segments: tuple[SegmentMeta, ...], edit: VersionEdit) -> tuple[SegmentMeta, ...]:

@@ -1,4 +1,4 @@
-"""The command `lsm`: put, get, delete, scan, stats, verify, compact, checkpoint, keyspaces, demo.
+"""The command `lsm`: data, the store as a whole, its log, and a tour.
 
 Exit codes are part of the contract: 0 done, 1 the answer is no (a key is not there, a check found damage),
 2 wrong usage, 3 the store or the system refused, 130 interrupted, 141 nobody reads the output any more.

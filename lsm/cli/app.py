@@ -8,8 +8,12 @@ from typing import Annotated
 
 import typer
 
+from lsm.cli.changes import changes
+from lsm.cli.changes import compact as log_compact
+from lsm.cli.consumers import consumers
 from lsm.cli.demo.command import demo
 from lsm.cli.inspecting import keyspaces, stats, verify
+from lsm.cli.log import apply, info, promote, ship
 from lsm.cli.maintaining import checkpoint, compact
 from lsm.cli.output import show
 from lsm.cli.parameters import as_command
@@ -40,12 +44,18 @@ app = typer.Typer(
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Data": (put, get, delete, scan),
     "Store": (stats, verify, compact, checkpoint, keyspaces),
+    "Log": (changes, consumers),
     "Tour": (demo,),
 }
 for _panel, _functions in _COMMANDS.items():
     for _function in _functions:
         _epilog = f"{_BYTES_HELP}\n\n{_JSON_HELP}" if _panel == "Data" else None
         app.command(rich_help_panel=_panel, epilog=_epilog)(as_command(_function))
+
+_log_app = typer.Typer(no_args_is_help=True, help="Look at the log, compact it, ship it to a copy.")
+for _function in (info, log_compact, ship, apply, promote):
+    _log_app.command(name=_function.__name__)(as_command(_function))
+app.add_typer(_log_app, name="log", rich_help_panel="Log")
 
 
 def _show_version(is_wanted: bool) -> None:

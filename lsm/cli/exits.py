@@ -60,9 +60,12 @@ def describe(error: Exception) -> str:
     match error:
         case lsm.LockedError():
             holder = error.holder or "another process"
-            return f"{error.path} is open for writing by {holder}; get, scan, stats and verify work beside it"
+            readers = "get, scan, stats, verify and changes"
+            return f"{error.path} is open for writing by {holder}; {readers} work beside it"
         case lsm.DiskFull():
             return f"{error.path}: no space left; free some and run this again, nothing acknowledged is lost"
+        case lsm.OffsetOutOfRange() if error.requested < error.earliest:
+            return f"{error}; --since earliest begins with what is there, --snapshot with what is true now"
         case OSError(strerror=str(reason), filename=None):
             return reason
         case OSError(strerror=str(reason)):

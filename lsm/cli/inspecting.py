@@ -1,14 +1,14 @@
 """`lsm stats`, `lsm verify` and `lsm keyspaces`."""
 
-import sys
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 import lsm
-from lsm.cli.exits import BadUsage, ExitCode, fail, no_store
-from lsm.cli.output import console, plural, printable, say, show, show_json, size, tick
+from lsm.cli.asking import ask
+from lsm.cli.exits import ExitCode, fail, no_store
+from lsm.cli.output import console, plural, printable, show, show_json, size, tick
 from lsm.cli.parameters import AsJson, Source, StorePath
 from lsm.cli.progress import byte_progress
 from lsm.cli.stats_tables import keyspaces_table, stats_tables
@@ -81,20 +81,12 @@ def _drop(path: StorePath, name: str, *, yes: bool, json: bool) -> None:
     with store_to_write(path, "w", None) as db:
         db.keyspace(name, create=False)
         if not yes:
-            _ask(f"Drop keyspace {printable(name)} of {printable(str(path))} with everything in it?")
+            ask(f"Drop keyspace {printable(name)} of {printable(str(path))} with everything in it?", "--drop")
         db.drop_keyspace(name)
     if json:
         show_json({"dropped": name})
     else:
         show(f"keyspace {name} dropped")
-
-
-def _ask(question: str) -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise BadUsage("--drop needs --yes where nobody can be asked")
-    if not typer.confirm(question, err=True):
-        say("nothing was dropped")
-        raise typer.Exit(ExitCode.NO)
 
 
 def _show_report(report: lsm.VerifyReport) -> None:

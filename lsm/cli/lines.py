@@ -20,7 +20,7 @@ class Lines:
     """Lines of standard input, counted."""
 
     def __init__(self) -> None:
-        self._stream = _standard_input()
+        self._stream = standard_input()
         self.count = 0
         self.done_bytes = 0
         self.total_bytes = _size_of(self._stream)
@@ -60,13 +60,14 @@ class Lines:
 
 def read_value() -> bytes:
     """Return standard input as it is; what is too large for a value is not even read."""
-    value = _standard_input().read(_VALUE_BYTES_MAX + 1)
+    value = standard_input().read(_VALUE_BYTES_MAX + 1)
     if len(value) > _VALUE_BYTES_MAX:
         raise BadUsage("standard input has more than 64 MiB, the most for a value")
     return value
 
 
-def _standard_input() -> BinaryIO:
+def standard_input() -> BinaryIO:
+    """Return standard input for bytes."""
     if sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed")
     return sys.stdin.buffer

@@ -7,12 +7,13 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from lsm.cdc import to_json
 from lsm.cli.exits import BadUsage, ExitCode, fail
 from lsm.cli.lines import Lines
 from lsm.cli.output import data_stream, plural, say, show_json
 from lsm.cli.parameters import STDIN, Key, Selection, Source, Style, argument_bytes
 from lsm.cli.stores import keyspace_to_read
-from lsm.cli.text import escape, shortened, to_json
+from lsm.cli.text import escape, shortened
 
 Print: TypeAlias = Callable[[bytes, bytes], None]
 """Puts a pair on a line of standard output."""

@@ -8,7 +8,6 @@ so that no key can command a terminal, and whatever is printed can be typed agai
 import base64
 import binascii
 import re
-from typing import TypeAlias
 
 _ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{2}|.?)", re.DOTALL)
 _PLAIN_OF = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"\\": b"\\"}
@@ -18,8 +17,6 @@ _CODES = (b"hex:", b"base64:")
 _ESCAPE_OF = {bytes([byte]): rb"\x%02x" % byte for byte in range(256)} | {
     plain: b"\\" + letter for letter, plain in _PLAIN_OF.items()
 }
-
-JsonBytes: TypeAlias = str | dict[str, str]
 
 
 class BadText(ValueError):
@@ -47,14 +44,6 @@ def shortened(data: bytes, length: int = 60) -> str:
     """Return a key for a message: escaped, and cut if it is long."""
     text = escape(data[:length]).decode("ascii")
     return text if len(data) <= length else f"{text}..."
-
-
-def to_json(data: bytes) -> JsonBytes:
-    """Return a JSON string for UTF-8 text and {"base64": ...} for all other bytes."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode("ascii")}
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:

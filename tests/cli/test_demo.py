@@ -7,7 +7,7 @@ import time
 import pytest
 
 import lsm
-from lsm.cli.demo import crash
+from lsm.cli.demo import crash, log
 from lsm.cli.demo.history import Lost, Model, differences, judge, operation
 from lsm.cli.demo.victim import Victim
 from lsm.cli.demo.writer import open_small, write
@@ -106,6 +106,11 @@ def test_the_demo_in_small(command, tmp_path):
     assert "Nothing acknowledged was lost in 5 kills." in text
     assert text.count("0 lost, 0 deleted keys back") == 5
     for words in (
+        "The log as a stream",
+        "changes from 1 on without a gap",
+        "exactly once",
+        "view: counts",
+        "follower: the same numbers and pairs",
         "levels before compaction",
         "amplification",
         "bytes of tables / bytes of keys",
@@ -115,6 +120,20 @@ def test_the_demo_in_small(command, tmp_path):
     assert "\x1b" not in text
     assert lsm.verify(directory / "store").is_sound
     assert lsm.verify(directory / "checkpoint").is_sound
+    assert lsm.verify(directory / "follower").is_sound
+
+
+def test_a_log_that_tells_another_story_than_the_store_is_a_loss(tmp_path, seed):
+    with open_small(tmp_path / "s") as db:
+        for number in range(20):
+            write(db, operation(seed, number))
+        pairs = dict(db.items())
+
+        assert "changes from 1 on" in log._fold(db, pairs)
+        with pytest.raises(Lost, match="missing"):
+            log._fold(db, pairs | {b"never": b"written"})
+        with pytest.raises(Lost, match="the view counts"):
+            log._check_view(db.view("keys")(log.folds.counter()), len(pairs) + 1)
 
 
 def test_the_demo_fails_loudly_and_keeps_the_evidence(run, tmp_path, monkeypatch):

@@ -77,6 +77,7 @@ def test_stalls_and_failures_are_shown():
             BackgroundStats(
                 flushes=2,
                 compactions=1,
+                loads=0,
                 moves=1,
                 entries_in=10,
                 entries_out=8,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsm.cli.text import BadText, escape, parse, shortened, to_json
+from lsm.cdc import to_json
+from lsm.cli.text import BadText, escape, parse, shortened
 
 
 @pytest.mark.parametrize(

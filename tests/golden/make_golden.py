@@ -1,7 +1,9 @@
 """Small stores of format version 1, kept under version control: what was written once must open for ever.
 
 `python -m tests.golden.make_golden` writes the stores that are not there yet and never touches one that is:
-a file that this format has once produced stays as it is, and a new format gets a folder of its own.
+a file that this format has once produced stays as it is, and what is written differently gets a folder of
+its own.  In `v1` a flushed segment left the manifest with the flush; in `v1-retention` it leaves later, and the
+manifest knows when a segment was finished.
 """
 
 import shutil
@@ -17,8 +19,11 @@ from lsm.opening import open_on
 from lsm.payload import encode_one
 from wal.record import encode
 
-GOLDEN = Path(__file__).resolve().parent / "v1"
+FOLDER = Path(__file__).resolve().parent
+GOLDEN = FOLDER / "v1-retention"
+OLDER = (FOLDER / "v1",)
 OPTIONS = {
+    "log_retention_bytes": 0,
     "background": "manual",
     "memory_limit": "1MiB",
     "block_bytes": 256,

@@ -10,7 +10,7 @@ import pytest
 import lsm
 import wal
 from lsm.edit_json import decode_edit
-from tests.golden.make_golden import GOLDEN, MAKERS, expected, make
+from tests.golden.make_golden import GOLDEN, MAKERS, OLDER, expected, make
 
 NAMES = sorted(MAKERS)
 DETERMINISTIC = [name for name in NAMES if name != "zlib"]
@@ -21,12 +21,12 @@ def files_of(path):
     return {file.name: file.read_bytes() for file in path.iterdir() if file.name != "LOCK"}
 
 
-@pytest.fixture
-def golden(tmp_path):
+@pytest.fixture(params=[GOLDEN, *OLDER], ids=lambda folder: folder.name)
+def golden(tmp_path, request):
     """Return a function that copies a golden store to where it may be changed."""
 
     def copy(name):
-        return shutil.copytree(GOLDEN / name, tmp_path / name)
+        return shutil.copytree(request.param / name, tmp_path / name)
 
     return copy
 

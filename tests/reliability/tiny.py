@@ -23,6 +23,7 @@ TINY: Mapping[str, OptionValue] = {
     "level_ratio": 2,
     "levels_max": 4,
     "sealed_max": 4,
+    "log_retention_bytes": 0,
 }
 
 

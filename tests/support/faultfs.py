@@ -15,7 +15,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from lsm.fs_types import AppendFile, Cause, FileSystem, Lock, PoisonedFile, ReadFile, ShortRead
+from lsm.fs_types import AppendFile, Cause, FileSystem, Lock, PoisonedFile, ReadFile, ShortRead, Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -179,13 +179,22 @@ class FaultFS:
         self.fault(Operation.SIZE, name)
         return self.inner.disk_bytes(name)
 
-    def link(self, name: str, target: FileSystem) -> None:
+    def link(self, name: str, target: FileSystem, new_name: str | None = None) -> None:
         if not self.fault(Operation.LINK, name):
-            self.inner.link(name, target.inner if isinstance(target, FaultFS) else target)
+            self.inner.link(name, target.inner if isinstance(target, FaultFS) else target, new_name)
 
     def lock(self, name: str, holder: str) -> Lock:
         self.fault(Operation.LOCK, name)
         return self.inner.lock(name, holder)
+
+    def published(self, name: str) -> bytes:
+        return self.inner.published(name)
+
+    def watch(self, name: str) -> Watch:
+        return self.inner.watch(name)
+
+    def subdirectory(self, name: str) -> FileSystem:
+        return self.inner.subdirectory(name)
 
     def free_bytes(self) -> int:
         return self.inner.free_bytes()

@@ -23,6 +23,7 @@ from lsm.fs_types import (
     check_name,
     copy_file,
 )
+from lsm.fs_watch import PollingWatch
 from tests.support.mutants import SyncCall, SyncPredicate, calling_site
 from tests.support.oplog import Append, Link, OpLog, Rename, Reserve, Site, Sync, SyncDir, Truncate, Unlink
 
@@ -59,6 +60,7 @@ class MemDisk:
     inodes: dict[int, Inode] = field(default_factory=dict)
     directories: dict[str, dict[str, int]] = field(default_factory=dict)
     held: dict[tuple[str, str], str] = field(default_factory=dict)
+    published: dict[tuple[str, str], bytes] = field(default_factory=dict)
     sync_calls: int = 0
     skipped: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -226,7 +228,12 @@ class MemLock:
     def release(self) -> None:
         if self._key is not None:
             self._disk.held.pop(self._key, None)
+            self._disk.published.pop(self._key, None)
         self._key = None
+
+    def publish(self, data: bytes) -> None:
+        if self._key is not None:
+            self._disk.published[self._key] = data
 
     def abandon(self) -> None:
         self._key = None
@@ -272,11 +279,17 @@ class MemFS:
     def image(self) -> dict[str, bytes]:
         """Return what is there now, as if everything had been synced."""
         with self.disk.lock:
-            return {name: self._inode(name).content() for name in self.list()}
+            return {name: self._inode(name).content() for name in sorted(self._names)}
 
     def sibling(self, directory: str) -> MemFS:
         """Return another directory of the same disk."""
         return MemFS(disk=self.disk, directory=directory)
+
+    def subdirectory(self, name: str) -> MemFS:
+        directory = f"{self.name}/{check_name(name)}"
+        if directory not in self.disk.directories:
+            raise FileNotFoundError(errno.ENOENT, "no such directory", name)
+        return self.sibling(directory)
 
     def create(self, name: str, cause: Cause, *, reserve_bytes: int = 0) -> MemAppendFile:
         with self.disk.lock:
@@ -307,10 +320,14 @@ class MemFS:
         self.counters.count_sync(cause)
 
     def list(self) -> list[str]:
-        return sorted(self._names)
+        return sorted([*self._names, *self._directories()])
+
+    def _directories(self) -> list[str]:
+        inside = [name for name in self.disk.directories if name.startswith(f"{self.name}/")]
+        return [name.rpartition("/")[2] for name in inside if name.count("/") == self.name.count("/") + 1]
 
     def exists(self, name: str) -> bool:
-        return check_name(name) in self._names
+        return check_name(name) in self._names or f"{self.name}/{name}" in self.disk.directories
 
     def size_of(self, name: str) -> int:
         return len(self._inode(name).data)
@@ -318,13 +335,13 @@ class MemFS:
     def disk_bytes(self, name: str) -> int:
         return -(-self.size_of(name) // SECTOR_BYTES) * SECTOR_BYTES
 
-    def link(self, name: str, target: FileSystem) -> None:
+    def link(self, name: str, target: FileSystem, new_name: str | None = None) -> None:
         if not isinstance(target, MemFS) or target.disk is not self.disk:
-            copy_file(self, name, target)
+            copy_file(self, name, target, new_name)
             return
         with self.disk.lock:
             inode = self._inode(name)
-            target._give_name(name, inode)
+            target._give_name(new_name or name, inode)
 
     def lock(self, name: str, holder: str) -> MemLock:
         key = (self.name, check_name(name))
@@ -335,6 +352,12 @@ class MemFS:
                 self._new_name(name)
             self.disk.held[key] = holder
             return MemLock(self.disk, key)
+
+    def published(self, name: str) -> bytes:
+        return self.disk.published.get((self.name, check_name(name)), b"")
+
+    def watch(self, name: str) -> PollingWatch:
+        return PollingWatch()
 
     def free_bytes(self) -> int:
         return self.disk.free_bytes

@@ -15,6 +15,7 @@ import lsm
 from lsm.cli.demo.crash import KILLS, kill_again_and_again, read_beside_the_writer
 from lsm.cli.demo.history import Lost, Model
 from lsm.cli.demo.levels import KEYSPACE, copy, load_and_compact
+from lsm.cli.demo.log import read_the_log
 from lsm.cli.demo.plan import Plan
 from lsm.cli.demo.stage import Stage
 from lsm.cli.exits import BadUsage, ExitCode
@@ -30,7 +31,7 @@ def demo(
     ] = 1.0,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the data, to repeat a run.")] = None,
 ) -> None:
-    """Show the product in a minute: write, kill, reopen, compare, compact.
+    """Show the product in a minute: write, kill, reopen, compare, read the log, compact.
 
     Exit with 1 if anything acknowledged is lost.
     """
@@ -61,6 +62,7 @@ def _play(plan: Plan, stage: Stage) -> None:
     model = Model(plan.seed)
     kill_again_and_again(plan, stage, model)
     read_beside_the_writer(plan, stage, model)
+    read_the_log(plan, stage)
     load_and_compact(plan, stage)
     copy(plan, stage)
 

@@ -22,6 +22,11 @@ class Plan:
         """The copy that is made of it."""
         return self.directory / "checkpoint"
 
+    @property
+    def follower(self) -> Path:
+        """The copy that follows its log."""
+        return self.directory / "follower"
+
     def scaled(self, count: int) -> int:
         """Return a count of the full demo for this run."""
         return max(1, round(count * self.scale))

@@ -22,6 +22,7 @@ def open_small(path: str | os.PathLike[str]) -> lsm.DB:
         table_bytes_max=64 * KIB,
         l0_tables_max=2,
         level_ratio=4,
+        log_retention_bytes=64 * KIB * KIB,  # the demo reads the log from the beginning
         background="thread",
     )
 

@@ -1,0 +1,269 @@
+"""Where a log is read from: which segments there are, and how far they may be shown."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import wal
+from lsm.errors import ForeignLog
+from lsm.filenames import LOCK, segment_name
+from lsm.fs_types import Cause
+from lsm.log.board import DurableEnd, decode_end
+from lsm.log.place import Place, end_of_records, read_header
+
+if TYPE_CHECKING:
+    from lsm.clock import Clock
+    from lsm.commit import Committer
+    from lsm.fs_types import FileSystem, Watch
+    from lsm.reader import LiveReader
+    from lsm.state import State
+    from lsm.version import SegmentMeta, Version
+
+SETTLE_SECONDS = 0.05
+"""A reader that waits makes the writer's unsynced writes durable itself after so long without a sync."""
+_PAUSE_SECONDS = 0.002
+"""A reader that was woken waits a moment more: what comes meanwhile is read at once; writers are spared."""
+_APART_SECONDS = 0.01
+"""Readers in other processes wake so far apart, the first at once: the writer needs the processors, too."""
+SEQ_MAX = 2**63 - 1
+_PEEK_BYTES = wal.HEADER_BYTES
+
+
+class Shown(NamedTuple):
+    """Records that end at or before byte `position`, and whose last entry is at most `seq`, may be shown.
+
+    `is_known`: there are whole records up to that byte; else it is only where the file ended.
+    """
+
+    position: int
+    seq: int
+    is_known: bool
+
+
+class LogSource(Protocol):
+    """What reading a log needs to know of its store."""
+
+    fs: FileSystem
+    clock: Clock
+
+    @property
+    def version(self) -> Version:
+        """The store's files, as far as this source has looked."""
+
+    def refresh(self) -> None:
+        """Look again which files there are."""
+
+    def shown(self, meta: SegmentMeta) -> Shown:
+        """Return how much of an unfinished segment is durable and visible."""
+
+    def sample(self, meta: SegmentMeta) -> tuple[int, int] | None:
+        """Return a sequence number near the end of an unfinished segment, and the byte it begins at."""
+
+    def is_newest(self, meta: SegmentMeta) -> bool:
+        """Tell whether an unfinished segment is the one being written, without looking at the manifest."""
+
+    def index(self, meta: SegmentMeta) -> wal.SparseIndex | None:
+        """Return where things are in an unfinished segment, as far as that is known."""
+
+    def note(self, meta: SegmentMeta, records: wal.Records, start: int) -> None:
+        """Hear of records that were read from byte `start` of an unfinished segment on."""
+
+    def settle(self) -> int:
+        """Make everything that is visible durable; return its last sequence number."""
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be more to show, or after so long."""
+
+    def check_open(self) -> None:
+        """Raise if the store was closed."""
+
+    def close(self) -> None:
+        """Give back what waiting needed."""
+
+
+class WriterLog:
+    """The log of a store that is open for writing in this process."""
+
+    def __init__(self, state: State, committer: Committer) -> None:
+        self.fs = state.fs
+        self.clock = state.clock
+        self._state = state
+        self._committer = committer
+        self._last_seq = state.visible_seq
+
+    @property
+    def version(self) -> Version:
+        """The store's files."""
+        return self._state.version
+
+    def refresh(self) -> None:
+        """Nothing to do: the version is always the present one."""
+
+    def shown(self, meta: SegmentMeta) -> Shown:
+        """Return how much of an unfinished segment is durable and visible."""
+        # The order matters: what is visible now is in the log already.
+        seq, segment = self._state.visible_seq, self._committer.segment
+        is_current = segment.header.number == meta.number
+        return Shown(segment.synced_upto if is_current else wal.SEGMENT_BYTES_MAX, seq, is_current)
+
+    def sample(self, meta: SegmentMeta) -> tuple[int, int] | None:
+        """Return a sequence number near the end of an unfinished segment, and the byte it begins at."""
+        segment = self._committer.segment
+        return segment.durable_sample if segment.header.number == meta.number else None
+
+    def is_newest(self, meta: SegmentMeta) -> bool:
+        """Tell whether an unfinished segment is the one being written."""
+        return self._committer.segment.header.number == meta.number
+
+    def index(self, meta: SegmentMeta) -> wal.SparseIndex | None:
+        """Return where things are in an unfinished segment."""
+        segment = self._committer.segment
+        return segment.index() if segment.header.number == meta.number else None
+
+    def note(self, meta: SegmentMeta, records: wal.Records, start: int) -> None:
+        """Nothing to learn: the writer has the index of what it writes."""
+
+    def settle(self) -> int:
+        """Make everything that is visible durable; return its last sequence number."""
+        seq = self._state.visible_seq
+        self._committer.sync()
+        return seq
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be more to show, or after so long."""
+        state = self._state
+        with state.lock:
+            state.tailers += 1
+            try:
+                if state.visible_seq == self._last_seq:
+                    state.changed.wait(seconds)
+                woken, self._last_seq = state.visible_seq != self._last_seq, state.visible_seq
+            finally:
+                state.tailers -= 1
+        if woken:
+            self.clock.sleep(min(seconds, _PAUSE_SECONDS))
+
+    def check_open(self) -> None:
+        """Raise if the store was closed."""
+        self._state.check_open()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class ReaderLog:
+    """The log of a store that this process only reads, beside a writer or without one."""
+
+    def __init__(self, state: State, reader: LiveReader) -> None:
+        self.fs = state.fs
+        self.clock = state.clock
+        self._state = state
+        self._reader = reader
+        self._version = state.version
+        self._synced: dict[int, Place] = {}  # by segment: what this reader has synced by itself
+        self._stamp: tuple[int, int] | None = None
+        self._woken = 0.0
+        self._watch: Watch | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def version(self) -> Version:
+        """The store's files when this source last looked."""
+        return self._version
+
+    def refresh(self) -> None:
+        """Look again which files there are, if anything was written about them since."""
+        stamp = self._reader.stamp()
+        if stamp is not None and stamp == self._stamp:
+            return
+        version = self._reader.read_version()
+        if version.store_id != self._version.store_id:
+            raise ForeignLog(f"{self.fs.name} is not the store that was opened here; open it again")
+        self._version, self._stamp = version, stamp
+
+    def _published(self, meta: SegmentMeta) -> DurableEnd | None:
+        end = decode_end(self.fs.published(LOCK))
+        return end if end is not None and end.number == meta.number else None
+
+    def shown(self, meta: SegmentMeta) -> Shown:
+        """Return how much of an unfinished segment is durable."""
+        end = self._published(meta)
+        known = 0 if end is None else end.position
+        synced = self._synced[meta.number].position if meta.number in self._synced else 0
+        return Shown(max(known, synced), SEQ_MAX, known >= synced)
+
+    def sample(self, meta: SegmentMeta) -> tuple[int, int] | None:
+        """Return a sequence number near the end of an unfinished segment, and the byte it begins at."""
+        end = self._published(meta)
+        return None if end is None or not end.sample_position else (end.sample_seq, end.sample_position)
+
+    def is_newest(self, meta: SegmentMeta) -> bool:
+        """Tell whether an unfinished segment is the one that the writer last spoke of."""
+        return self._published(meta) is not None
+
+    def index(self, meta: SegmentMeta) -> wal.SparseIndex | None:
+        """Return where things are in an unfinished segment, as far as this handle has read it."""
+        return self._reader.samples.index(meta)
+
+    def note(self, meta: SegmentMeta, records: wal.Records, start: int) -> None:
+        """Remember where records are that were read from byte `start` of an unfinished segment on."""
+        self._reader.samples.note(meta, records, start)
+
+    def settle(self) -> int:
+        """Make everything that was written so far durable; what that is, is known once it is read."""
+        self.refresh()
+        for meta in self._version.segments:
+            if meta.last_seq is None:
+                self._sync(meta)
+        return SEQ_MAX
+
+    def _sync(self, meta: SegmentMeta) -> None:
+        try:
+            file = self.fs.open(segment_name(meta.number), Cause.LOG)
+        except FileNotFoundError:
+            return  # the writer has moved on, and the next refresh will show it
+        try:
+            known = self.shown(meta).position
+            if known and not file.read_upto(known, _PEEK_BYTES).strip(b"\0"):
+                return  # nothing was written behind what is durable
+            path = f"{self.fs.name}/{segment_name(meta.number)}"
+            header = read_header(file, meta, self._version.store_id, path)
+            # Before the sync, which does not cover what is written meanwhile.  The length of the file says
+            # nothing: space is reserved ahead of the records.
+            end = end_of_records(file, header, self._start(meta))
+            file.sync()
+        finally:
+            file.close()
+        self._synced = {meta.number: end}
+
+    def _start(self, meta: SegmentMeta) -> Place:
+        """Return a record's place not far before the end of an unfinished segment."""
+        front = Place(meta.first_seq, wal.SEGMENT_HEADER_BYTES)
+        sample = self.sample(meta)
+        return max(front, self._synced.get(meta.number, front), front if sample is None else Place(*sample))
+
+    def wait(self, seconds: float) -> None:
+        """Return when there may be more to show, or after so long."""
+        with self._lock:
+            if self._watch is None:
+                self._watch = self.fs.watch(LOCK)
+                return  # what was published before the watch began would be waited for
+        started = self.clock.monotonic()
+        self._watch.wait(seconds)
+        now = self.clock.monotonic()
+        pause = self._woken + _APART_SECONDS - now
+        if pause > 0:
+            self.clock.sleep(min(pause, max(0.0, seconds - (now - started))))
+        self._woken = self.clock.monotonic()
+
+    def check_open(self) -> None:
+        """Raise if the handle was closed."""
+        self._state.check_open()
+
+    def close(self) -> None:
+        """Give the watch back."""
+        with self._lock:
+            if self._watch is not None:
+                self._watch.close()
+            self._watch = None
