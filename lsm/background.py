@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 from lsm.adoption.inbox import adopt_inbox
-from lsm.commit import Committer
+from lsm.commit_whole import StoreCommitter
 from lsm.errors import BackgroundError, ClosedError, CorruptionError, DiskFull, Error
 from lsm.executor import Cancelled, Executor, InlineExecutor, ProcessExecutor
 from lsm.jobs import Compaction, Jobs, remove_obsolete
@@ -40,9 +40,9 @@ class Background:
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._inbox_lock = threading.Lock()  # jobs are taken one at a time
-        self._committer: Committer | None = None
+        self._committer: StoreCommitter | None = None
 
-    def start(self, committer: Committer) -> None:
+    def start(self, committer: StoreCommitter) -> None:
         """Begin to work for a committer's store."""
         self._committer = committer
         if self.mode != "manual":

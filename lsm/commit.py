@@ -15,12 +15,10 @@ from zlib import crc32
 
 import wal
 from lsm.errors import ClosedError, CommitUncertain, DiskFull, Error, WriteInterrupted
-from lsm.filenames import segment_name
 from lsm.log.board import DurableEnd
 from lsm.payload import HEAD_PUT, ONE, Value, Writes, encode_one
 from lsm.resume import continue_in_new_files
 from lsm.segments import closed_segment, create_segment
-from lsm.shipped import ShippedRecord, group_for
 from lsm.state import Generation, Space, State
 from lsm.user_bytes import UserBytes
 from lsm.version import SegmentMeta, VersionEdit
@@ -52,6 +50,7 @@ class Committer:
         self._sync_lock = threading.Lock()
         self._sync_always = state.options.sync == "always"
         self._time_ns = state.clock.time_ns
+        self._last_us = max((meta.last_time_us or 0 for meta in state.version.segments), default=0)
         self.pause_at = 0  # log size from which a write looks whether it must wait or seal
         self.wants_sync = threading.Event()
         self._tally = UserBytes(segment)
@@ -70,11 +69,15 @@ class Committer:
                 segment = self.segment
             seq = segment.next_seq
             key_bytes, value_bytes = len(key), len(value)
+            time_us = self._time_ns() // 1000
+            if time_us < self._last_us:
+                time_us = self._last_us
+            self._last_us = time_us
             body = _PACK_PUT(
                 ONE.size + key_bytes + value_bytes,  # from here the header of a record, as in wal/record.py
                 wal.DATA,
                 seq,
-                self._time_ns() // 1000,
+                time_us,
                 segment.synced_upto,
                 1,
                 space.id << 8 | HEAD_PUT,  # from here the head of its payload, as in payload.ONE
@@ -129,7 +132,7 @@ class Committer:
             if self.segment.file.size >= self.pause_at:
                 self._before_write()
             segment = self.segment
-            time_us = self._time_ns() // 1000
+            time_us = self._now_us()
             ahead, records = 0, []
             for write in group:
                 write.first_seq = segment.next_seq
@@ -153,13 +156,18 @@ class Committer:
             with self._sync_lock:
                 self.replace_segment()
         self._state.check_writable()
-        self.segment.sample(self._time_ns() // 1000)
+        self.segment.sample(self._now_us())
         size = self.segment.file.size
         if size - self.segment.synced_upto >= TRICKLE_BYTES:
             self.wants_sync.set()
         self._wait_for_room(size)
         if size >= self._state.options.seal_bytes:
             self._rotate()
+
+    def _now_us(self) -> int:
+        """Return the time of what is written now; a clock may be set back, but no log goes back in time."""
+        self._last_us = max(self._last_us, self._time_ns() // 1000)
+        return self._last_us
 
     def look(self) -> None:
         """Let the next write look whether it may go on."""
@@ -216,81 +224,6 @@ class Committer:
         finally:
             self._queue.pass_turn()
 
-    def append_shipped(self, records: Sequence[ShippedRecord]) -> None:
-        """Commit records that another store has numbered and dated, as they are: one write, one sync.
-
-        What does not go on where this log ends is refused, and so is what could not be read again.
-        """
-        with self._having_turn():
-            with self._failing():
-                if self._state.failure is not None or self.segment.file.size >= self.pause_at:
-                    self.segment.sample(records[0].time_us)
-                    self._before_write()
-                group = group_for(self.segment, records, self._state.fs.name)
-                writes = group.writes(self._state.version)
-                group.append_to(self.segment)
-                self.segment.sync()
-            for record in records:
-                self._tally.batch(record.payload, record.entries)
-            self._state.apply(writes, records[-1].last_seq)
-
-    def start_epoch(self, edit_at: Callable[[int], VersionEdit]) -> None:
-        """Go on in a new segment that comes into force together with an edit.
-
-        `edit_at` gets the last sequence number before it.
-        """
-        with self._having_turn():
-            self._state.check_writable()
-            old = self.segment
-            with self._failing():
-                self._rotate(edit_at(old.next_seq - 1))
-            if old.next_seq == old.header.first_seq:
-                self._state.remove_file(segment_name(old.header.number))
-
-    def adopt(self, flush: Callable[[], None], edit_at: Callable[[int], VersionEdit | None]) -> None:
-        """Put an edit in force that takes sequence numbers, with nothing in memory and nobody writing.
-
-        `edit_at` gets the first number it may take; its `flushed_seq` is the last it has taken.
-        """
-        self.seal()  # beside the other writers: what is left to flush with them waiting is little
-        flush()
-        with self._having_turn(), self._failing():
-            self._state.check_writable()
-            self._rotate()
-            flush()
-            edit = edit_at(self.segment.next_seq)
-            if edit is not None:
-                self._skip(edit)
-
-    def _skip(self, edit: VersionEdit) -> None:
-        """Go on in a new segment behind the numbers that an edit takes, in force together with it."""
-        state, old = self._state, self.segment
-        with state.edit_lock:
-            next_seq = max(old.next_seq, (edit.flushed_seq or 0) + 1)
-            new = create_segment(state.fs, state.clock, state.version, state.new_number(), next_seq)
-            added = (*edit.segments_added, SegmentMeta(number=new.header.number, first_seq=next_seq))
-            edit = replace(
-                edit,
-                next_number=state.next_number,
-                segments_removed=(old.header.number,),
-                segments_added=added,
-            )
-            try:
-                state.install(edit)
-            finally:
-                if any(meta.number == new.header.number for meta in state.version.segments):
-                    with state.lock:
-                        self.segment = self._announced(new)
-                        self.pause_at = 0
-                        state.visible_seq = next_seq - 1
-                        state.changed.notify_all()
-                else:
-                    new.file.close()
-        self._tally.rotated(old, old.file.size, new)
-        with self._sync_lock:
-            old.file.close()
-        state.remove_file(segment_name(old.header.number))
-
     @contextmanager
     def _failing(self) -> Iterator[None]:
         """Decide what an error means for the store."""
@@ -317,7 +250,7 @@ class Committer:
         # The old segment is whole before the new one exists: only the newest may ever end in a torn record.
         old_bytes = old.file.size
         with self._sync_lock:
-            old.close(state.clock.now_us())
+            old.close(self._now_us())
         new: wal.SegmentWriter | None = None
         try:
             with state.edit_lock:
@@ -382,7 +315,7 @@ class Committer:
     def close(self) -> SegmentMeta:
         """Finish the segment; return its facts for the manifest."""
         with self._having_turn(), self._sync_lock:
-            self.segment.close(self._state.clock.now_us())
+            self.segment.close(self._now_us())
             self._state.fail(ClosedError(f"{self._state.fs.name} was closed"))
             self.pause_at = 0  # whoever comes now is told
             return closed_segment(self.segment)

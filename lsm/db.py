@@ -14,10 +14,11 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from lsm.adoption.bulk import BulkLoad, BulkRows, bulk_load
 from lsm.arguments import as_bounds, as_user_keyspace_name, is_hidden
 from lsm.background import Background
 from lsm.checkpoint import write_checkpoint
-from lsm.commit import Committer
+from lsm.commit_whole import StoreCommitter
 from lsm.consumers import attach_consumers, close_consumers, tidy_consumers
 from lsm.db_log import LogFace
 from lsm.errors import (
@@ -44,6 +45,8 @@ from lsm.stats import Stats, collect_stats
 from lsm.version import VersionEdit
 
 if TYPE_CHECKING:
+    from lsm.adoption import Adopted
+    from lsm.adoption.sorting import Duplicates
     from lsm.options import Options
 
 logger = logging.getLogger("lsm")
@@ -67,12 +70,14 @@ class DB(LogFace, Keyspace):
         self._pins_views = reader is not None
         self._closing = threading.Lock()
         self._background: Background | None = None
-        self._committer: Committer | None = None
+        self._committer: StoreCommitter | None = None
         state.writer = NoWriter(ReadOnlyError(errno.EROFS, f"{state.fs.name} was opened read-only"))
         if opened is not None:
             self._background = Background(state)
-            self._committer = Committer(state, opened.segment, self._background.wait_for_room)
-            state.writer = NoWriter(refusal_of_copy(state.fs.name)) if state.version.follows else self._committer
+            self._committer = StoreCommitter(state, opened.segment, self._background.wait_for_room)
+            state.writer = self._committer
+            if state.version.follows:
+                state.writer = NoWriter(refusal_of_copy(state.fs.name))
             self._committer.publish = lock.publish if lock is not None else None
             state.sync_log = self._committer.sync
             state.open_log_bytes = self._committer.open_log_bytes
@@ -143,6 +148,35 @@ class DB(LogFace, Keyspace):
         self._state.check_writable()
         with self._typed("making a keyspace"):
             return create_space(self._state, name)
+
+    def bulk_load(
+        self,
+        rows: BulkRows,
+        *,
+        keyspace: str = "default",
+        replace: bool = False,
+        duplicates: Duplicates = "error",
+        transaction: tuple[str, int] | None = None,
+    ) -> Adopted:
+        """Load many rows at once: sorted or not, all or none, without passing through log and memory.
+
+        Rows are pairs, a mapping, or anything with Arrow's stream interface and columns `key` and `value`; a
+        value of None deletes.  Their memory is bounded: they are sorted piece by piece into tables, which one
+        edit takes over.  With `replace`, all other keys of the keyspace are deleted.  A key that comes twice
+        is an error, or the last one counts.  A `transaction`, a name and a number, makes a repeated load add
+        nothing.
+        """
+        committer = self._writable()
+        self._state.check_leads()
+        assert self._background is not None
+        how = BulkLoad(
+            keyspace=self.keyspace(keyspace)._space.id,
+            replaces=replace,
+            duplicates=duplicates,
+            transaction=transaction,
+        )
+        with self._typed("loading"):
+            return bulk_load(self._state, committer, self._background, rows, how)
 
     # The whole store
 
@@ -273,7 +307,7 @@ class DB(LogFace, Keyspace):
                 )
             remove_obsolete(self._state, even_if_held=True)
 
-    def _abandon_files(self, committer: Committer) -> None:
+    def _abandon_files(self, committer: StoreCommitter) -> None:
         try:
             committer.abandon()
         finally:
@@ -293,7 +327,7 @@ class DB(LogFace, Keyspace):
         if self._lock is not None:
             self._lock.abandon()
 
-    def _writable(self) -> Committer:
+    def _writable(self) -> StoreCommitter:
         self._check_open()
         if self._committer is None:
             raise ReadOnlyError(errno.EROFS, f"{self._state.fs.name} was opened read-only")

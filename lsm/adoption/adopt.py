@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lsm.background import Background
-    from lsm.commit import Committer
+    from lsm.commit_whole import StoreCommitter
     from lsm.fs_types import FileSystem
     from lsm.state import State
     from sstable import TableMeta
@@ -54,7 +54,7 @@ class Adopted:
     is_new: bool
 
 
-def adopt(state: State, committer: Committer, background: Background, load: Load) -> Adopted:
+def adopt(state: State, committer: StoreCommitter, background: Background, load: Load) -> Adopted:
     """Take staged tables over; they are part of the store, durably, when this returns."""
     name = "-" if load.transaction is None else load.transaction[0]
     if not 0 < len(name.encode()) <= TRANSACTION_NAME_BYTES_MAX:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lsm.background import Background
-    from lsm.commit import Committer
+    from lsm.commit_whole import StoreCommitter
     from lsm.state import State
 
 logger = logging.getLogger("lsm")
@@ -44,7 +44,7 @@ class _Found:
     """What it was taken under, None if it was not."""
 
 
-def adopt_inbox(state: "State", committer: "Committer", background: "Background") -> int:
+def adopt_inbox(state: "State", committer: "StoreCommitter", background: "Background") -> int:
     """Take over every job that waits in the inbox; return how many there were.
 
     What cannot be taken over is refused and answered; other errors leave a job for the next time.
@@ -97,7 +97,7 @@ def _jobs(inbox: FileSystem) -> "Iterator[_Found]":
             directory.close()
 
 
-def _carry_out(state: "State", committer: "Committer", background: "Background", found: _Found) -> None:
+def _carry_out(state: "State", committer: "StoreCommitter", background: "Background", found: _Found) -> None:
     directory, number = found.directory, found.number
     try:
         job = Job.decode(read_note(directory, JOB if number is None else taken_name(number)))
@@ -129,7 +129,7 @@ def _take(directory: FileSystem, job: Job, version: Version) -> int:
 
 def _adopted(
     state: "State",
-    committer: "Committer",
+    committer: "StoreCommitter",
     background: "Background",
     directory: FileSystem,
     job: Job,

@@ -17,7 +17,7 @@ from lsm.version import KeyspaceMeta, VersionEdit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from lsm.commit import Committer
+    from lsm.commit_whole import StoreCommitter
     from lsm.db import DB
     from lsm.follower.messages import Books
     from lsm.shipped import ShippedRecord
@@ -34,7 +34,7 @@ class Copy:
         assert db._committer is not None
         self.db = db
         self._state = db._state
-        self._committer: Committer = db._committer
+        self._committer: StoreCommitter = db._committer
         self._promised: Books | None = None  # whose rows are not all here yet
 
     @property

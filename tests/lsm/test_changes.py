@@ -1,10 +1,14 @@
 """The log as a stream of changes."""
 
 import threading
+from datetime import UTC, datetime
 
 import pytest
 
 import lsm
+from lsm.opening import open_on
+from tests.reliability.tiny import StepClock
+from tests.support.memfs import MemFS
 
 TINY = {"background": "manual"}
 
@@ -134,3 +138,21 @@ def test_a_reader_beside_the_writer_sees_the_durable_changes(tmp_path):
         with lsm.open(tmp_path / "db", "r") as reader:
             db[b"b"] = b"2"
             assert [change.key for change in reader.changes()] == [b"a", b"b"]
+
+
+def test_times_never_go_back_though_the_clock_does(tmp_path):
+    clock = StepClock()
+    fs = MemFS()
+    with open_on(fs, "c", {"background": "manual", "log_retention": "all"}, clock=clock) as db:
+        db[b"a"] = b"1"
+        clock._now_ns -= 3_600_000_000_000
+        db[b"b"] = b"2"
+        db.update({b"c": b"3"})
+        db.flush()
+    with open_on(fs, "w", clock=clock) as db:
+        db[b"d"] = b"4"
+        times = [change.time for change in db.changes()]
+        moment = datetime.fromtimestamp(times[0] / 1e6, UTC)
+
+        assert times == sorted(times)
+        assert [change.key for change in db.changes(moment)] == [b"a", b"b", b"c", b"d"]
