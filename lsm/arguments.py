@@ -59,14 +59,19 @@ def as_limit(limit: object) -> int:
 
 def as_keyspace_name(name: object) -> str:
     """Return a keyspace's name, or raise what is wrong with it."""
+    return as_name(name, "keyspace", KEYSPACE_NAME_BYTES_MAX)
+
+
+def as_name(name: object, what: str, bytes_max: int) -> str:
+    """Return the name of a keyspace, consumer or view, or raise what is wrong with it."""
     if not isinstance(name, str):
-        raise InvalidType(f"a keyspace's name is text, not {type(name).__name__}")
+        raise InvalidType(f"a {what}'s name is text, not {type(name).__name__}")
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:
-        raise InvalidArgument(f"a keyspace's name must be valid text: {error}") from error
-    if not 0 < size <= KEYSPACE_NAME_BYTES_MAX:
-        raise InvalidArgument(f"a keyspace's name has 1 to {KEYSPACE_NAME_BYTES_MAX} bytes, not {size}")
+        raise InvalidArgument(f"a {what}'s name must be valid text: {error}") from error
+    if not 0 < size <= bytes_max:
+        raise InvalidArgument(f"a {what}'s name has 1 to {bytes_max} bytes, not {size}")
     return name
 
 

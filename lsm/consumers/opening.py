@@ -12,7 +12,7 @@ from lsm.consumers.consumer import Consumer
 from lsm.consumers.files import ConsumerFiles
 from lsm.consumers.info import ConsumerInfo, LogEnd, info_of
 from lsm.consumers.placing import place
-from lsm.consumers.record import KEYSPACE, VIEW_PREFIX, Record, Settings, as_name
+from lsm.consumers.record import KEYSPACE, VIEW_PREFIX, Record, Settings, as_consumer_name
 from lsm.consumers.registry import Registry
 from lsm.errors import ConsumerNotFound, InvalidArgument, InvalidType, ReadOnlyError, typed_errors
 from lsm.fs import OsFileSystem
@@ -37,7 +37,7 @@ def open_consumer(
 ) -> Consumer:
     """Return the consumer of that name, registered at `start` if there is none yet."""
     settings = _settings(pin, max_lag_bytes)
-    with _locked(db, as_name(name)) as (registry, lock):
+    with _locked(db, as_consumer_name(name)) as (registry, lock):
         source = db._log_source()
         try:
             _register(registry, source, name, start, settings)
@@ -111,7 +111,7 @@ def drop_consumer(db: DB, name: str) -> None:
     """Remove a consumer: its position is forgotten, and the log no longer waits for it."""
     db.refresh()
     registry = Registry(db._state, ConsumerFiles(db._state.fs), is_writer=False)
-    _check_known(registry, as_name(name))
+    _check_known(registry, as_consumer_name(name))
     with _locked(db, name) as (registry, lock):
         try:
             _check_known(registry, name)

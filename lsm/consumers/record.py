@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from lsm.errors import InvalidArgument, InvalidType
+from lsm.arguments import as_name
+from lsm.errors import InvalidArgument
 
 KEYSPACE = "lsm:consumers"
 """Where the writer keeps consumers; the key is the consumer's name."""
@@ -82,19 +83,12 @@ def in_force(*records: Record | None) -> Record | None:
     return max(found, key=lambda record: record.number, default=None)
 
 
-def as_name(name: object) -> str:
+def as_consumer_name(name: object) -> str:
     """Return a consumer's name, or raise what is wrong with it."""
-    if not isinstance(name, str):
-        raise InvalidType(f"a consumer's name is text, not {type(name).__name__}")
-    try:
-        size = len(name.encode())
-    except UnicodeEncodeError as error:
-        raise InvalidArgument(f"a consumer's name must be valid text: {error}") from error
-    if not 0 < size <= NAME_BYTES_MAX:
-        raise InvalidArgument(f"a consumer's name has 1 to {NAME_BYTES_MAX} bytes, not {size}")
-    if name.startswith(VIEW_PREFIX):
-        raise InvalidArgument(f"consumer {name!r}: names beginning with {VIEW_PREFIX!r} are those of views")
-    return name
+    text = as_name(name, "consumer", NAME_BYTES_MAX)
+    if text.startswith(VIEW_PREFIX):
+        raise InvalidArgument(f"consumer {text!r}: names beginning with {VIEW_PREFIX!r} are those of views")
+    return text
 
 
 def encode(record: Record) -> bytes:

@@ -8,7 +8,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
-from lsm.errors import InvalidArgument, InvalidType, UnsupportedFormat
+from lsm.arguments import as_name
+from lsm.errors import UnsupportedFormat
 
 BOOKS = "lsm:consumers"
 """The keyspace of all positions in the log that the store keeps."""
@@ -68,15 +69,7 @@ class Entry:
 
 def check_name(name: object) -> str:
     """Return a view's name, or raise what is wrong with it."""
-    if not isinstance(name, str):
-        raise InvalidType(f"a view's name is text, not {type(name).__name__}")
-    try:
-        size = len(name.encode())
-    except UnicodeEncodeError as error:
-        raise InvalidArgument(f"a view's name must be valid text: {error}") from error
-    if not 0 < size <= NAME_BYTES_MAX:
-        raise InvalidArgument(f"a view's name has 1 to {NAME_BYTES_MAX} bytes, not {size}")
-    return name
+    return as_name(name, "view", NAME_BYTES_MAX)
 
 
 KEY_PREFIX = b"view:"
