@@ -16,11 +16,21 @@ from bench.compare_report import compare_sheets
 from bench.data import Data
 from bench.empty import loop_costs
 from bench.engines import find_peers, ours, split_names
+from bench.log import measure_log
+from bench.log_report import log_sheets
 from bench.memory import measure_memory, memory_sheet
 from bench.outcome import compare_json, outcomes
 from bench.progress import shown_progress
 from bench.result import new_result, write_result
-from bench.settings import QUICK_KEYS, BackgroundSettings, CompareSettings, MemorySettings, Shape
+from bench.settings import (
+    QUICK_KEYS,
+    BackgroundSettings,
+    CompareSettings,
+    LogSettings,
+    MemorySettings,
+    Shape,
+    SparkSettings,
+)
 from bench.sheet import Sheet, show
 from bench.workloads import find_workloads
 
@@ -114,6 +124,33 @@ def memory(settings: MemorySettings) -> None:
         measured = measure_memory(settings, data_of(settings), bar)
     result.update(measured.to_json())
     _finish([memory_sheet(measured, settings)], result, settings)
+
+
+@app.command()
+@takes(SparkSettings)
+def spark(settings: SparkSettings) -> None:
+    """Measure reading into Spark, beside Parquet and RocksDB.  Needs the extra "spark"."""
+    try:
+        from bench.spark import measure_spark
+        from bench.spark_report import spark_sheets
+    except ImportError as error:
+        _refuse(ValueError(f"{error}; pip install 'lsmlog[spark]'"))
+    result = new_result("spark", settings)
+    with shown_progress() as bar:
+        measured = measure_spark(settings, data_of(settings), bar)
+    result.update(measured.to_json())
+    _finish(spark_sheets(measured, settings), result, settings)
+
+
+@app.command()
+@takes(LogSettings)
+def log(settings: LogSettings) -> None:
+    """Measure reading the log: changes, seeking, a follower, and readers that wait for more."""
+    result = new_result("log", settings)
+    with shown_progress() as bar:
+        measured = measure_log(settings, data_of(settings), bar)
+    result.update(measured.to_json())
+    _finish(log_sheets(measured, settings), result, settings)
 
 
 def data_of(shape: Shape) -> Data:

@@ -1,7 +1,6 @@
 """Time and memory to open a large store, measured in a process that has done nothing else."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import lsm
+from bench.child import environment
 from bench.data import Data, cut
 from bench.progress import Bar
 from bench.settings import MIB, MemorySettings
@@ -99,12 +99,10 @@ def _build(path: Path, data: Data) -> tuple[int, int]:
 
 
 def _in_child(path: str, settings: MemorySettings) -> dict[str, Any]:
-    here = str(Path(__file__).resolve().parent.parent)
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
     arguments = [path, settings.keys, settings.key_bytes, settings.value_bytes, settings.seed, settings.reads]
     done = subprocess.run(
         [sys.executable, "-m", "bench.memory_child", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env=environment(),
         stdout=subprocess.PIPE,
         check=True,
     )

@@ -97,6 +97,31 @@ class MemorySettings(Shape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings(Shape):
+    """Settings of `spark`."""
+
+    keys: Annotated[int, typer.Option(min=1000, help="Rows in the stores.")] = 5_000_000
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Rounds; medians are over these.")] = 5
+    warm_ups: Annotated[int, typer.Option(min=1, max=100, help="Rounds that are not counted.")] = 2
+    rocks_rows: Annotated[int, typer.Option(min=1000, help="Rows of RocksDB, which is slower.")] = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings(Shape):
+    """Settings of `log`."""
+
+    log_bytes: Annotated[int, typer.Option(min=64 * 1024, help="Size of the log that is sought in.")] = (
+        1024 * MIB
+    )
+    seeks: Annotated[int, typer.Option(min=1, help="How often each kind of place is sought.")] = 200
+    seconds: Annotated[
+        float, typer.Option(min=0.05, help="How long a writer writes beside readers or a follower.")
+    ] = 3.0
+    readers: Annotated[int, typer.Option(min=1, max=100, help="Readers that wait for more of the log.")] = 10
+    repeats: Annotated[int, typer.Option(min=1, max=100, help="Rounds; medians are over these.")] = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
     """What every engine is given alike, as far as it has the notion.  Compression is off everywhere."""
 

@@ -24,6 +24,7 @@ from lsm.errors import (
     CorruptionError,
     DiskFull,
     Error,
+    FileExists,
     FollowerError,
     ForeignLog,
     ForkedError,
@@ -32,7 +33,9 @@ from lsm.errors import (
     KeyspaceNotFound,
     LockedError,
     LogCorrupt,
+    MalformedFile,
     ManifestCorrupt,
+    MissingExtra,
     NotAStore,
     OffsetOutOfRange,
     ReadOnlyError,
@@ -52,6 +55,7 @@ from lsm.opening import open_store as open
 from lsm.options import Options
 from lsm.snapshot import Snapshot
 from lsm.stats import Stats
+from lsm.transfer import FileOptions, export_store, import_file
 from lsm.verify import Problem, VerifyReport, verify
 from lsm.views import View
 
@@ -71,6 +75,8 @@ __all__ = [
     "CorruptionError",
     "DiskFull",
     "Error",
+    "FileExists",
+    "FileOptions",
     "Follower",
     "FollowerError",
     "ForeignLog",
@@ -83,7 +89,9 @@ __all__ = [
     "LogCorrupt",
     "LogInfo",
     "LogSegment",
+    "MalformedFile",
     "ManifestCorrupt",
+    "MissingExtra",
     "NotAStore",
     "OffsetOutOfRange",
     "Options",
@@ -102,7 +110,9 @@ __all__ = [
     "WriteBatch",
     "WriteInterrupted",
     "apply",
+    "export_store",
     "follow",
+    "import_file",
     "open",
     "promote",
     "ship",

@@ -19,7 +19,7 @@ from lsm.arguments import as_bounds, as_user_keyspace_name, is_hidden
 from lsm.background import Background
 from lsm.checkpoint import write_checkpoint
 from lsm.commit_whole import StoreCommitter
-from lsm.consumers import attach_consumers, close_consumers, tidy_consumers
+from lsm.consumers import attach_consumers, close_consumers
 from lsm.db_log import LogFace
 from lsm.errors import (
     ClosedError,
@@ -83,7 +83,6 @@ class DB(LogFace, Keyspace):
             state.open_log_bytes = self._committer.open_log_bytes
             attach_consumers(state)
             self._background.start(self._committer)
-            tidy_consumers(state)
         _open_databases[id(self)] = self
 
     # Keyspaces

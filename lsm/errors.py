@@ -20,6 +20,23 @@ class InvalidType(InvalidArgument, TypeError):
     """Something that is not bytes where bytes are due."""
 
 
+class MalformedFile(InvalidArgument):
+    """A file that cannot be imported; nothing of it is there."""
+
+    def __init__(self, path: str, what: str, *, line: int | None = None) -> None:
+        super().__init__(f"{path}: {what}" if line is None else f"{path}, line {line:,}: {what}")
+        self.path = path
+        self.line = line
+
+
+class FileExists(Error, FileExistsError):
+    """A file is where an export was to go."""
+
+
+class MissingExtra(Error, ImportError):
+    """Something that is optional is needed, and not installed; the message says how to install it."""
+
+
 class ClosedError(Error, ValueError):
     """Use of a store, snapshot or batch after it was closed."""
 

@@ -1,4 +1,4 @@
-"""Directories of jobs in a store's inbox: made by whoever wants to load, removed by anybody.  Part of the door.
+"""Directories of jobs in a store's inbox: made by whoever loads, removed by anybody.  Part of the door.
 
 A job's directory is made by the process that leads it, and only by that one: when it gives up and removes
 the directory, helpers that are still at work find no place to write to.  It has a lease, as pins do.
@@ -17,7 +17,7 @@ from lsm.fs import OsFileSystem, open_directory
 from lsm.fs_pins import Lease, is_over, leased, owner
 
 STAGING_SECONDS: Final = 24 * 3600.0
-"""After so long without a sign a job of another host is a leftover; of this host, when its process is gone."""
+"""After so long without a sign a job is a leftover; one of this host is when its process is gone."""
 _TRIES: Final = 100
 
 

@@ -76,6 +76,17 @@ def renew(directory: str) -> bool:
     return True
 
 
+def pin_name(store: str, directory: str) -> str:
+    """Return what to remember of where a pin is: inside its store, its name is enough."""
+    parent, name = os.path.split(directory)
+    return name if parent == os.path.join(store, PINS) else directory
+
+
+def pin_directory(store: str, name: str) -> str:
+    """Inverse of pin_name."""
+    return os.path.join(store, PINS, name)  # a name that is a whole path stays one
+
+
 def remove_pin(directory: str) -> None:
     """Remove a pin with all its links, and the directory of pins if it was the last."""
     shutil.rmtree(directory, ignore_errors=True)
@@ -124,8 +135,8 @@ def _age(path: str) -> float:
 
 
 def owner(name: str | None = None) -> Owner:
-    """Return this process, or the nearest of its ancestors whose program is called `name`."""
-    pid = os.getpid()
+    """Return this process, or the nearest of its ancestors whose program is called `name`; "" is nobody."""
+    pid = os.getpid() if name != "" else 0
     if name is not None:
         while pid > 1 and _program(pid) != name:
             pid = _parent(pid)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from lsm.clock import Clock, Entropy, SystemClock, system_entropy
+from lsm.consumers import tidy_consumers
 from lsm.db import DB
 from lsm.errors import InvalidArgument, InvalidType, LockedError, NotAStore, StoreNotFound, typed_errors
 from lsm.filenames import CURRENT, LOCK, is_ours
@@ -86,7 +87,12 @@ def open_locked(fs: FileSystem, lock: Lock, clock: Clock, changes: Mapping[str, 
     """Open a store for writing, whose lock the caller has taken and hands over."""
     opened = recover(fs, clock, changes)
     db = DB(opened.state, lock, opened, None)
-    db._look_into_inbox()
+    try:
+        tidy_consumers(opened.state)
+        db._look_into_inbox()
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

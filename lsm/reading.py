@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from lsm.arguments import as_bounds, as_key, as_limit
-from lsm.errors import StorageError
+from lsm.errors import MissingExtra, StorageError
 from lsm.scan import LayerSource, RunSource, Source, live, merged
 from lsm.state import SpaceView, State
 
@@ -128,7 +128,7 @@ class ViewReadable(Readable):
         try:
             from lsm.arrow import read_arrow
         except ImportError as error:
-            raise ImportError(f"to_arrow needs pyarrow: pip install 'lsmlog[arrow]' ({error})") from error
+            raise MissingExtra(f"to_arrow needs pyarrow: pip install 'lsmlog[arrow]' ({error})") from error
         low, high = as_bounds(start, stop, prefix)
         if low is not None and high is not None and low >= high:
             high = low  # the empty range, whatever was asked for

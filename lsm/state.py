@@ -121,7 +121,7 @@ class NoWriter:
 def refusal_of_copy(name: str) -> ReadOnlyError:
     """Return the error for writing to a copy."""
     return ReadOnlyError(
-        errno.EROFS, f"{name} follows another store; lsm.promote(), or promote() of its follower, lets it write"
+        errno.EROFS, f"{name} follows another store; lsm.promote() or its follower's promote() lets it write"
     )
 
 

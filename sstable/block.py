@@ -5,6 +5,7 @@ from bisect import bisect_left
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from sstable.arrays import BoolArray, IndexArray, U8Array, U64Array
 from sstable.block_header import MIXED, BlockHeader
@@ -37,11 +38,15 @@ class Block:
     )
 
     def __init__(
-        self, data: Data, header: BlockHeader, *, start: int, distinct_keys: int, seq_base: int
+        self,
+        data: Data,
+        header: BlockHeader,
+        column_starts: tuple[int, ...],
+        *,
+        distinct_keys: int,
+        seq_base: int,
     ) -> None:
-        key_offsets_at, keys_at, self._seqs_at, self.kinds_at, value_offsets_at, values_at, _ = (
-            header.column_starts(start)
-        )
+        key_offsets_at, keys_at, self._seqs_at, self.kinds_at, value_offsets_at, values_at, _ = column_starts
         self._data = data
         self._kind = header.kind
         self._seq_width = header.seq_width
@@ -118,12 +123,16 @@ class Block:
         """Values of all entries."""
         return self.value_column.to_list(0, self.count)
 
+    def seq_distances(self) -> "npt.NDArray[np.unsignedinteger] | None":
+        """How far above `min_seq` each sequence number is, as stored; None if all are the same."""
+        width = self._seq_width
+        return np.frombuffer(self._data, f"<u{width}", self.count, self._seqs_at) if width else None
+
     def seqs(self) -> U64Array:
         """Sequence numbers of all entries."""
-        width = self._seq_width
-        if width == 0:
+        distances = self.seq_distances()
+        if distances is None:
             return np.full(self.count, self.min_seq, np.uint64)
-        distances = np.frombuffer(self._data, f"<u{width}", self.count, self._seqs_at)
         return distances.astype(np.uint64) + np.uint64(self.min_seq)
 
     def kinds(self) -> U8Array:

@@ -1,7 +1,5 @@
 """Turns the plain bytes of a block into a Block, after checking that they can be one."""
 
-import numpy as np
-
 from sstable.block import Block
 from sstable.block_header import HEADER, MIXED, BlockHeader
 from sstable.errors import CorruptTable, UnsupportedTable
@@ -22,9 +20,10 @@ def decode_block(
     header = BlockHeader._make(HEADER.unpack_from(data, start))
     if header.flags or header.reserved:
         raise UnsupportedTable(f"block at byte {offset} has columns that this version does not know")
-    if fault := header.fault(plain_bytes):
+    starts = header.column_starts(start)
+    if fault := header.fault(plain_bytes, starts[-1] - start):
         raise CorruptTable(fault, offset=offset)
-    block = Block(data, header, start=start, distinct_keys=distinct_keys, seq_base=seq_base)
+    block = Block(data, header, starts, distinct_keys=distinct_keys, seq_base=seq_base)
     _check_kinds(block, header, offset)
     for fault in (block.key_column.fault(), block.value_column.fault(), _seq_fault(block)):
         if fault:
@@ -39,7 +38,9 @@ def _check_kinds(block: Block, header: BlockHeader, offset: int) -> None:
 
 
 def _seq_fault(block: Block) -> str | None:
-    seqs = block.seqs()
-    if seqs.min() != np.uint64(block.min_seq) or seqs.max() != np.uint64(block.max_seq):
+    distances = block.seq_distances()
+    if distances is None:
+        return None
+    if distances.min() != 0 or int(distances.max()) != block.max_seq - block.min_seq:
         return "sequence numbers leave the range in the block header"
     return None

@@ -13,6 +13,7 @@ VARIABLE = 2**32 - 1  # Width of a column whose strings differ in length: offset
 MIXED = 255  # Kind of a block with a column of kinds.
 PLAIN_BYTES_MAX = 1 << 30
 OFFSET_BYTES = 4
+_SEQ_WIDTHS = (0, 1, 2, 4, 4, 8, 8, 8, 8)  # By how many bytes a span takes.
 
 
 class BlockHeader(NamedTuple):
@@ -50,8 +51,11 @@ class BlockHeader(NamedTuple):
         """Where the six columns of a block that starts at `start` begin, and where it stops."""
         return tuple(accumulate(map(aligned, self.column_sizes()), initial=start + HEADER.size))
 
-    def fault(self, plain_bytes: int) -> str | None:
-        """Why this cannot be the header of a block of `plain_bytes`, or None."""
+    def fault(self, plain_bytes: int, length: int | None = None) -> str | None:
+        """Why this cannot be the header of a block of `plain_bytes`, or None.
+
+        `length` is what its columns take, for callers that have located them already.
+        """
         if self.entries < 1:
             return "block without entries"
         for name, width, total in (
@@ -65,11 +69,11 @@ class BlockHeader(NamedTuple):
         # Entries that differ in nothing cannot be: without this, a few bytes could claim billions of them.
         if self.entries > 1 and self.key_width == 0 and self.seq_span == 0:
             return "block repeats one entry"
-        if self.column_starts(0)[-1] != plain_bytes:
+        if (self.column_starts(0)[-1] if length is None else length) != plain_bytes:
             return "block header contradicts block length"
         return None
 
 
 def seq_width(span: int) -> int:
     """Bytes that hold every number up to `span`: 0, 1, 2, 4 or 8."""
-    return next(width for width in (0, 1, 2, 4, 8) if span < 1 << 8 * width)
+    return _SEQ_WIDTHS[(span.bit_length() + 7) // 8]

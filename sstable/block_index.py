@@ -59,9 +59,9 @@ class BlockIndex:
         """Handle of one block."""
         return BlockHandle(*self._handles[number].item())
 
-    def extent(self, number: int) -> Extent:
-        """Where one block is stored."""
-        handle = self.handle(number)
+    def extent(self, number: int, handle: BlockHandle | None = None) -> Extent:
+        """Where one block is stored; its handle need not be made again where it is at hand."""
+        handle = handle or self.handle(number)
         return Extent(int(self.offsets[number]), handle.stored_bytes, handle.crc)
 
     def total(self, field: str) -> int:

@@ -26,7 +26,7 @@ class Address(NamedTuple):
 
 
 class BlockCache(Protocol):
-    """Keeps blocks that are costly to bring in, under (table number, block number)."""
+    """Keeps blocks that are costly to bring in, under (number that stands for a table, block number)."""
 
     def get(self, key: tuple[int, int], /) -> Block | None:
         """The block, or None."""
@@ -42,7 +42,7 @@ class BlockReader:
     it has None for all others, and for those that hold nothing but tombstones.
     """
 
-    __slots__ = ("_cache", "_in_place", "_index", "_meta", "_source", "_verify", "addresses")
+    __slots__ = ("_cache", "_in_place", "_index", "_key", "_meta", "_source", "_verify", "addresses")
 
     def __init__(
         self, source: Source, index: BlockIndex, meta: TableMeta, *, cache: BlockCache | None, verify: bool
@@ -50,6 +50,8 @@ class BlockReader:
         self._source = source
         self._index = index
         self._meta = meta
+        # With the checksum: where a copy of a store is made anew, a number may stand for another table.
+        self._key = meta.number << 32 | meta.crc
         self._cache = cache
         self._verify = verify
         self._in_place: list[Block | None] = [None] * len(index)
@@ -61,7 +63,7 @@ class BlockReader:
         return self._bring(number) if block is None else block
 
     def _bring(self, number: int) -> Block:
-        block = self._cache.get((self._meta.number, number)) if self._cache is not None else None
+        block = self._cache.get((self._key, number)) if self._cache is not None else None
         if block is None:
             block = self._read(number)
             self._keep(number, block)
@@ -73,7 +75,7 @@ class BlockReader:
             self._in_place[number] = block
             self.addresses[number] = _address_of(block)
         elif self._cache is not None:
-            self._cache.put((self._meta.number, number), block, handle.plain_bytes)
+            self._cache.put((self._key, number), block, handle.plain_bytes)
 
     def _read(self, number: int) -> Block:
         return read_block(self._source, self._index, number, self._meta, verify=self._verify)
@@ -84,7 +86,7 @@ def read_block(
 ) -> Block:
     """One block, straight from the file."""
     handle = index.handle(number)
-    extent = index.extent(number)
+    extent = index.extent(number, handle)
     offset = extent.offset
     data, start = memory_of(source, extent, "block", verify=verify)
     codec = known_codec(handle.codec)

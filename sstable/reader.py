@@ -99,6 +99,12 @@ class Table:
         """Up to `parts` - 1 keys that cut the table, between blocks, into ranges of about equal bytes."""
         return self._index.split_keys(parts)
 
+    def span_bytes(self, start: bytes | None = None, stop: bytes | None = None) -> int:
+        """Stored bytes of the blocks that hold keys of start <= key < stop."""
+        first = 0 if start is None else self.seek(start)
+        end = self.block_count if stop is None else min(self.seek(stop) + 1, self.block_count)
+        return int(self._index.offsets[end] - self._index.offsets[first]) if first < end else 0
+
     def block(self, number: int) -> Block:
         """One block."""
         return self._blocks.block(number)

@@ -16,14 +16,14 @@ _OFFSET = np.dtype("<i4")
 class StringColumn:
     """`count` byte strings from `start` in `data`, read in place."""
 
-    __slots__ = ("_count", "_data", "_offsets_at", "_size", "_start", "width")
+    __slots__ = ("_data", "_offsets_at", "_start", "count", "size", "width")
 
     def __init__(self, data: Data, count: int, *, width: int, offsets_at: int, start: int, size: int) -> None:
         self._data = data
-        self._count = count
+        self.count = count
         self._offsets_at = offsets_at
         self._start = start
-        self._size = size
+        self.size = size
         self.width = None if width == VARIABLE else width
 
     def __getitem__(self, position: int) -> bytes:
@@ -43,12 +43,12 @@ class StringColumn:
     def offsets(self) -> OffsetArray:
         """Arrow's offsets: count + 1 of them, from 0."""
         if self.width is None:
-            return np.frombuffer(self._data, _OFFSET, self._count + 1, self._offsets_at)
-        return np.arange(self._count + 1, dtype=np.int32) * np.int32(self.width)
+            return np.frombuffer(self._data, _OFFSET, self.count + 1, self._offsets_at)
+        return np.arange(self.count + 1, dtype=np.int32) * np.int32(self.width)
 
     def content(self) -> U8Array:
         """All strings end to end, not copied."""
-        return np.frombuffer(self._data, np.uint8, self._size, self._start)
+        return np.frombuffer(self._data, np.uint8, self.size, self._start)
 
     def to_list(self, start: int, stop: int) -> list[bytes]:
         """Strings start <= i < stop."""
@@ -66,7 +66,7 @@ class StringColumn:
         if self.width is not None:
             return None
         offsets = self.offsets()
-        if offsets[0] != 0 or offsets[-1] != self._size or bool((offsets[1:] < offsets[:-1]).any()):
+        if offsets[0] != 0 or offsets[-1] != self.size or bool((offsets[1:] < offsets[:-1]).any()):
             return "offsets do not rise from zero to the end of the column"
         return None
 

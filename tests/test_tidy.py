@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("bench", "compaction", "lsm", "sstable", "wal")
+PACKAGES = ("bench", "compaction", "lsm", "pyspark_lsm", "sstable", "wal")
 DOCUMENTS = (
     "compaction/DESIGN.md",
     "lsm/ARCHITECTURE.md",

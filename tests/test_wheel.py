@@ -14,7 +14,7 @@ pytest.importorskip("build", reason="the wheel is built with `build`, part of th
 pytestmark = pytest.mark.xdist_group("wheel")  # one worker, so that the wheel is built once
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {"bench", "compaction", "lsm", "sstable", "wal"}
+PACKAGES = {"bench", "compaction", "lsm", "pyspark_lsm", "sstable", "wal"}
 EXTRAS = {"arrow", "compression", "dev", "peers", "spark"}
 REQUIRED = {"mmh3", "numpy", "rich", "sortedcontainers", "typer"}
 DIST_INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
@@ -66,7 +66,7 @@ def expected_files() -> set[str]:
     return found
 
 
-def test_the_wheel_holds_the_five_packages_and_no_other_top_level(names):
+def test_the_wheel_holds_the_six_packages_and_no_other_top_level(names):
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == PACKAGES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from lsm.adoption.adopt import Adopted, Load, adopt
 from lsm.adoption.sorting import Duplicates, Sorter, Staging
@@ -57,7 +57,8 @@ def bulk_load(
     made: list[str] = []
 
     def new_name() -> str:
-        made.append(table_name(state.new_number()))  # what a crash leaves of these is removed at the next open
+        # What a crash leaves of these is removed when the store is opened next.
+        made.append(table_name(state.new_number()))
         return made[-1]
 
     staging = Staging(
@@ -98,7 +99,7 @@ def columns_of(rows: BulkRows) -> Iterator[Columns]:
         return _columns_of_pairs(rows.items())
     if not isinstance(rows, Iterable):
         raise InvalidType(f"rows are pairs, a mapping or an Arrow stream, not {type(rows).__name__}")
-    return _columns_of_pairs(rows)
+    return _columns_of_pairs(cast("Iterable[tuple[object, object]]", rows))
 
 
 def _columns_of_pairs(pairs: Iterable[tuple[object, object]]) -> Iterator[Columns]:

@@ -8,7 +8,7 @@ long as nobody has taken it.  Each name is given by one rename, so there is no m
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from lsm.arguments import as_user_keyspace_name
@@ -103,8 +103,14 @@ def parse_taken(name: str) -> int | None:
     return None if match is None else int(match[1])
 
 
+def leave(directory: FileSystem, job: Job) -> None:
+    """Leave a job for the writer, durably, whose tables are there and durable but for their names."""
+    directory.sync_dir()  # a job that survives a crash must not name tables that did not
+    write_note(directory, JOB, job.encode())
+
+
 def write_note(directory: FileSystem, name: str, data: bytes) -> None:
-    """Put a file in force, whole and durably; also the names of all that was made before it."""
+    """Put a file in force, whole and durably."""
     temporary = name + _TEMPORARY
     if directory.exists(temporary):
         directory.unlink(temporary)
@@ -132,7 +138,7 @@ def _line(fields: dict[str, object]) -> bytes:
     return b"%08x %s\n" % (crc32(text), text)
 
 
-def _fields(data: bytes) -> dict[str, object]:
+def _fields(data: bytes) -> dict[str, Any]:
     check, _, text = data.removesuffix(b"\n").partition(b" ")
     if check != b"%08x" % crc32(text):
         raise BadNote("a file of a job is damaged")

@@ -182,7 +182,7 @@ def _kept(ordered: Ordered, staging: Staging) -> np.ndarray[tuple[int], np.dtype
 
 
 def merged(staging: Staging, runs: Sequence[Run], *, is_final: bool = True) -> Run:
-    """Return the tables of all runs, oldest first, as one run: those that overlap are merged into new ones."""
+    """Return the tables of all runs, oldest first, as one run; those that overlap are merged."""
     tables: list[StagedTable] = []
     for overlapping in _clusters(runs):
         together = [table for run in overlapping for table in run]

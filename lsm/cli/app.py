@@ -18,6 +18,7 @@ from lsm.cli.maintaining import checkpoint, compact
 from lsm.cli.output import show
 from lsm.cli.parameters import as_command
 from lsm.cli.reading import get, scan
+from lsm.cli.transfer import export, import_
 from lsm.cli.writing import delete, put
 
 _BYTES_HELP = (
@@ -43,6 +44,7 @@ app = typer.Typer(
 
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Data": (put, get, delete, scan),
+    "Files": (export, import_),
     "Store": (stats, verify, compact, checkpoint, keyspaces),
     "Log": (changes, consumers),
     "Tour": (demo,),
@@ -50,7 +52,8 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
 for _panel, _functions in _COMMANDS.items():
     for _function in _functions:
         _epilog = f"{_BYTES_HELP}\n\n{_JSON_HELP}" if _panel == "Data" else None
-        app.command(rich_help_panel=_panel, epilog=_epilog)(as_command(_function))
+        _name = _function.__name__.rstrip("_").replace("_", "-")  # import is a word of Python
+        app.command(name=_name, rich_help_panel=_panel, epilog=_epilog)(as_command(_function))
 
 _log_app = typer.Typer(no_args_is_help=True, help="Look at the log, compact it, ship it to a copy.")
 for _function in (info, log_compact, ship, apply, promote):

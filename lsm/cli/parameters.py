@@ -36,7 +36,7 @@ def _parse(text: str) -> bytes:
     return parse(text.encode("utf-8", "surrogateescape"))
 
 
-def _key_option(help_text: str) -> Any:
+def key_option(help_text: str) -> Any:
     """Return an option whose value is a key; Any, as typer's own functions say."""
     return typer.Option(parser=_option_bytes, metavar="KEY", help=help_text)
 
@@ -87,15 +87,15 @@ class Style:
 class Range:
     """Which keys are meant."""
 
-    start: Annotated[bytes | None, _key_option("First key.")] = None
-    stop: Annotated[bytes | None, _key_option("Key to stop before.")] = None
+    start: Annotated[bytes | None, key_option("First key.")] = None
+    stop: Annotated[bytes | None, key_option("Key to stop before.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(Range):
     """Which pairs are meant, and in what order."""
 
-    prefix: Annotated[bytes | None, _key_option("Only keys that begin so.")] = None
+    prefix: Annotated[bytes | None, key_option("Only keys that begin so.")] = None
     reverse: Annotated[bool, typer.Option("--reverse", help="From the last key to the first.")] = False
     limit: Annotated[int | None, typer.Option(min=0, metavar="N", help="At most so many.")] = None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 2 * 1024 * 1024
 _FIRST_BYTES = 128 * 1024
-"""What is read first after a seek: a sample of the sparse index is not far from what was asked for."""
+"""What is read first after a seek, then twice as much each time: an index tells a place not far before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,6 @@ class _OpenSegment:
     header: wal.SegmentHeader
     path: str
     place: Place
-    wanted_bytes: int = _FIRST_BYTES
     has_close_marker: bool = False
     """It is being finished: the marker is there before the manifest says so."""
 
@@ -56,6 +55,7 @@ class LogCursor:
         """Stand behind sequence number `since`."""
         self._source = source
         self._segment: _OpenSegment | None = None
+        self._wanted_bytes = _FIRST_BYTES
         self.next_seq = since + 1
 
     def next_piece(self) -> LogPiece | None:
@@ -153,7 +153,7 @@ class LogCursor:
         """Return the next records of one segment, or None at its end."""
         while True:
             place = segment.place
-            wanted = segment.wanted_bytes
+            wanted = self._wanted_bytes
             if shown is not None:
                 wanted = min(wanted, shown.position - place.position)
             if wanted <= 0:
@@ -162,8 +162,8 @@ class LogCursor:
                 data = segment.file.read_upto(place.position, wanted)
             records, taken = wal.read_tail(data, segment.header, place.seq)
             if not taken:
-                if wanted == segment.wanted_bytes == len(data):
-                    segment.wanted_bytes *= 2  # one record larger than what was read
+                if wanted == self._wanted_bytes == len(data):
+                    self._wanted_bytes *= 2  # one record larger than what was read
                     continue
                 segment.has_close_marker = _begins_with_marker(data, segment.header)
                 if segment.meta.last_seq is not None or not segment.has_close_marker:
@@ -172,7 +172,7 @@ class LogCursor:
             records = _up_to(records, SEQ_MAX if shown is None else shown.seq)
             if not len(records):
                 return None
-            segment.wanted_bytes = PIECE_BYTES
+            self._wanted_bytes = min(2 * self._wanted_bytes, PIECE_BYTES)
             if segment.meta.last_seq is None:
                 self._source.note(segment.meta, records, place.position)
             last = records[-1]

@@ -152,10 +152,22 @@ class WriterLog:
         """Nothing is held."""
 
 
+class Opened(Protocol):
+    """A store that was opened to be read, with its tables or without."""
+
+    @property
+    def fs(self) -> FileSystem: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def version(self) -> Version: ...
+    def check_open(self) -> None: ...
+
+
 class ReaderLog:
     """The log of a store that this process only reads, beside a writer or without one."""
 
-    def __init__(self, state: State, reader: LiveReader) -> None:
+    def __init__(self, state: Opened, reader: LiveReader) -> None:
         self.fs = state.fs
         self.clock = state.clock
         self._state = state

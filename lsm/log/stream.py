@@ -81,6 +81,8 @@ class ChangeStream:
             yield columns_of(piece, wanted)
         elif piece.meta.keyspace in wanted.names:
             for meta in piece.meta.tables:
+                if meta.seq_base + meta.max_seq < first_seq or meta.seq_base + meta.min_seq > wanted.last_seq:
+                    continue
                 for columns in self._tables.handle(meta).table().columns():
                     yield adopted_columns(columns, piece, wanted)
 

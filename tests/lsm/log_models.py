@@ -1,4 +1,4 @@
-"""A log in plain Python, to hold a store's against: every write with its number, and what follows from them."""
+"""A log in plain Python, to hold a store's against: every write with its number, and what follows."""
 
 import random
 from typing import NamedTuple

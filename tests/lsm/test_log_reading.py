@@ -1,13 +1,14 @@
 """Reading the log: where to begin and to end, waiting, selecting, and never before it is durable."""
 
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 import lsm
 from lsm.clock import SystemClock
 from lsm.opening import open_on
+from tests.lsm.hookfs import HookFS, fail_once
 from tests.lsm.stores import MANUAL, ManualClock, counting_entropy, open_memory
 from tests.support.crash import crash_states
 from tests.support.memfs import MemFS
@@ -65,15 +66,14 @@ def test_from_where_to_where(ten, since, until, expected):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "first"), [(-5, 1), (0, 1), (0.5, 2), (1, 2), (2, 3), (2.5, 4), (5.5, 7), (8, 9), (9, 10), (9.5, None)]
+    ("seconds", "first"),
+    [(-5, 1), (0, 1), (0.5, 2), (1, 2), (2, 3), (2.5, 4), (5.5, 7), (8, 9), (9, 10), (9.5, None)],
 )
 def test_from_a_moment_on(ten, seconds, first):
     assert seqs(ten.changes(at(ten, seconds))) == list(range(first, 11) if first else [])
 
 
 def test_a_moment_in_another_time_zone_is_the_same_moment(ten):
-    from datetime import timezone
-
     moment = at(ten, 4).astimezone(timezone(timedelta(hours=5, minutes=30)))
 
     assert seqs(ten.changes(moment)) == [5, 6, 7, 8, 9, 10]
@@ -106,7 +106,7 @@ def test_a_clock_that_goes_back_misses_nothing_of_the_time_that_is_asked_for():
         (1.5, lsm.InvalidType),
         (True, lsm.InvalidType),
         (b"1", lsm.InvalidType),
-        (datetime(2024, 1, 1), lsm.InvalidArgument),  # noqa: DTZ001  # that is the mistake
+        (datetime(2024, 1, 1), lsm.InvalidArgument),  # without a time zone
         (-1, lsm.OffsetOutOfRange),
         (11, lsm.OffsetOutOfRange),
     ],
@@ -315,6 +315,23 @@ def test_a_read_that_does_not_wait_makes_durable_what_it_shows():
     survivor = lost_all_unsynced(fs)
     assert len(list(survivor.changes())) == 5
     survivor.close()
+
+
+def test_a_write_that_was_interrupted_and_shown_is_not_taken_back():
+    """Its record may be whole in the log, and a reader beside the writer makes durable what it finds."""
+    disk = MemFS()
+    fs = HookFS(disk)
+    db = open_memory(fs)
+    db.put(b"a", b"1")
+    fs.hook = fail_once("sync", "*.log", KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        db.put(b"b", b"2")
+    with open_on(MemFS(disk=disk.disk), "r", clock=ManualClock()) as reader:
+        shown = [(change.seq, change.key) for change in reader.changes()]
+        db.put(b"c", b"3")  # in a new segment
+
+        assert [(change.seq, change.key) for change in db.changes()][: len(shown)] == shown
+        assert [(change.seq, change.key) for change in reader.changes(len(shown))] == [(3, b"c")]
 
 
 # What there is

@@ -102,3 +102,20 @@ def test_a_damaged_index_is_done_without(where):
     with open_on(MemFS.from_image({**image, name: bytes(data)}), "r") as reader:
         assert [change.seq for change in reader.changes(300, until=310)] == list(range(301, 311))
         assert [change.seq for change in reader.changes(399)] == [400]
+
+
+def test_a_moment_among_large_batches_is_found_near_its_place():
+    fs, clock = MemFS(reserve_bytes_max=65536), ManualClock()
+    with open_on(fs, "c", {"background": "manual", "log_retention": "all"}, clock=clock) as db:
+        for batch in range(40):
+            db.update({b"%08d" % (batch * 1000 + number): b"v" * 100 for number in range(1000)}, sync=False)
+            clock.us += 1000
+        db.flush()
+        times = {change.batch_first_seq: change.time for change in db.changes()}
+        assert len(times) == 40
+
+        for first_seq, time_us in times.items():
+            moment = datetime.fromtimestamp(time_us / 1e6, UTC)
+            change, size = read_bytes(fs, lambda moment=moment: next(db.changes(moment)))
+            assert (change.seq, change.time) == (first_seq, time_us)
+            assert size < 900 * 1024

@@ -116,7 +116,12 @@ def test_history_that_is_turned_on_later_covers_what_comes_from_then_on():
 
 
 def test_following_with_previous_values_goes_over_segments(tmp_path):
-    options = {"log_history": True, "log_retention": "all", "memtable_bytes_max": 2000, "background": "thread"}
+    options = {
+        "log_history": True,
+        "log_retention": "all",
+        "memtable_bytes_max": 2000,
+        "background": "thread",
+    }
     with lsm.open(tmp_path / "db", **options) as db:
         found = []
 

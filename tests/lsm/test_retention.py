@@ -114,9 +114,9 @@ def test_only_a_pin_that_holds_something_back_lags():
     assert lagging(segments, candidates, [Pin("wide", 0, 707)], 7) == []
 
 
-SEGMENTS = st.lists(
-    st.tuples(st.integers(1, 300 * KIB), st.integers(0, 1000)), max_size=8
-).map(lambda made: log(*(size for size, _ in made), seconds=[age for _, age in made]))
+SEGMENTS = st.lists(st.tuples(st.integers(1, 300 * KIB), st.integers(0, 1000)), max_size=8).map(
+    lambda made: log(*(size for size, _ in made), seconds=[age for _, age in made])
+)
 LIMITS = st.builds(Limits, st.integers(0, MIB), st.integers(0, 1000), st.booleans())
 
 

@@ -307,6 +307,70 @@ def _shown_to_a_reader(story: Story) -> None:
 
 
 @written
+def _changes_shown_to_a_reader(story: Story) -> None:
+    """The same for who reads the log beside the writer, in space that is reserved ahead of the records."""
+    story.open()
+    story.put(b"a")
+    reader = open_tiny(MemFS(disk=story.disk.disk), "r")
+    for number, key in enumerate((b"b", b"c", b"d")):
+        story.put(key, sync=False)
+        assert [change.key for change in reader.changes(number + 1)] == [key]
+        story.log.mark(SHOWN, story.model.issued)
+    reader.close()
+
+
+@written
+def _log_kept_whole(story: Story) -> None:
+    """Nothing leaves the log, whatever happens to the tables, and all previous values are known."""
+    story.open(log_retention="all", log_history=True)
+    story.put(b"a")
+    story.put(b"a")
+    story.flush()
+    story.delete(b"a")
+    story.compact()
+    story.reopen()
+    story.put(b"a", sync=False)
+
+
+@written
+def _log_kept_up_to_a_size(story: Story) -> None:
+    """Segments leave the old end of the log while it is written and flushed."""
+    story.open(log_retention_bytes=250)
+    for key in (b"a", b"b", b"a"):
+        story.put(key)
+        story.flush()
+    assert 1 < story.db.log.earliest < 4
+    story.reopen(log_retention_bytes=250)
+    story.delete(b"a")
+    story.flush()
+
+
+@written
+def _log_held_by_a_reader_and_let_go(story: Story) -> None:
+    story.open(sealed_max=9)
+    with story.db.bootstrap():
+        for number in range(5):
+            story.put(b"abcde"[number : number + 1], size=90)
+        story.settle()
+        assert story.db.log.earliest == 1
+    story.settle()
+    assert story.db.log.earliest > 1
+    story.put(b"f")
+
+
+@written
+def _history_turned_on_later(story: Story) -> None:
+    story.open()
+    story.put(b"a")
+    story.flush()
+    story.put(b"a")
+    story.reopen(log_history=True, log_retention_bytes=10_000)
+    story.put(b"a")
+    story.compact()
+    story.reopen(log_history=False)
+
+
+@written
 def _resumed_after_the_log_broke_off(story: Story) -> None:
     """The disk is full in the middle of a record; the store goes on in new files."""
     story.open()

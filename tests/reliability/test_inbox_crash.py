@@ -1,0 +1,128 @@
+"""Crashes while a job of the inbox is left, taken and answered: nothing half, nothing twice, no leftovers.
+
+The store and the directory of the job are two directories of one disk; every pair of images that one moment
+may leave of them is opened.
+"""
+
+import itertools
+
+import pytest
+
+from lsm.adoption.job import DONE, JOB, Job, Outcome, leave, parse_taken, read_note
+from lsm.filenames import parse
+from lsm.verify import verify_on
+from tests.lsm.test_inbox import stage
+from tests.reliability.scoreboard import announce
+from tests.reliability.tiny import RESERVE_BYTES, StepClock, held, open_tiny
+from tests.support.crash import CrashStates, _digest
+from tests.support.memfs import MemFS
+from tests.support.oplog import Mark
+
+BEFORE = {b"a": b"1", b"b": b"2", b"e": b"5"}
+MEMORY = {b"c": b"3"}
+PARTS = [[(b"b", b"loaded"), (b"c", b"loaded")], [(b"d", b"loaded"), (b"e", None)]]
+ROWS = sum(map(len, PARTS))
+AFTER = {b"a": b"1", b"b": b"loaded", b"c": b"loaded", b"d": b"loaded"}
+PLACE = "mem/inbox/job"
+LEFT, TAKEN_OVER, LATE = 1, 2, 3
+
+
+def moments(log, directories):
+    """Yield, at every moment, the marks so far and an image of each directory; each set once."""
+    disks = [CrashStates(log, "sector", 6, 4000, directory) for directory in directories]
+    seen = set()
+    acked = 0
+    for op in log.ops:
+        if isinstance(op, Mark):
+            acked = max(acked, op.number) if op.kind == "ack" else acked
+        for disk in disks:
+            if not isinstance(op, Mark):
+                disk._disk.apply(op)
+        if not acked:
+            continue
+        for images in itertools.product(*(list(disk._images()) for disk in disks)):
+            key = (acked, *map(_digest, images))
+            if key not in seen:
+                seen.add(key)
+                yield acked, [{name: content.data for name, content in image.items()} for image in images]
+
+
+def leave_job(fs, store_id, transaction):
+    place = fs.sibling(PLACE)
+    for number, rows in enumerate(PARTS):
+        stage(place, f"{number}.sst", rows, store_id)
+    names = tuple(f"{number}.sst" for number in range(len(PARTS)))
+    job = Job(store_id=store_id.hex(), keyspace="default", names=names, transaction=transaction)
+    leave(place, job)
+
+
+@pytest.mark.parametrize("transaction", [None, ("job", 7)])
+def test_a_job_is_done_once_whenever_the_writer_dies(transaction, capsys):
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES)
+    fs.sibling("mem/inbox")
+    with held(open_tiny(fs, clock=StepClock(), log_retention="all")) as db:
+        db.update(BEFORE)
+        db.flush()
+        db.update(MEMORY)
+        leave_job(fs, db._state.version.store_id, transaction)
+        fs.log.ack(LEFT)
+        while db.step():
+            pass
+        assert dict(db) == AFTER
+        fs.log.ack(TAKEN_OVER)
+        db[b"z"] = b"after"
+        fs.log.ack(LATE)
+    checked = 0
+    found_on_disk = set()
+    for acked, (store, place) in moments(fs.log, ["mem", PLACE]):
+        found_on_disk.add(check(acked, store, place))
+        checked += 1
+    announce(capsys, f"inbox crash: images={checked} found={sorted(found_on_disk)}")
+    assert {"waiting", "taken", "answered"} <= found_on_disk
+
+
+def check(acked, store, place):
+    disk = MemFS.from_image(store, reserve_bytes_max=RESERVE_BYTES)
+    disk.sibling("mem/inbox")
+    box = disk.sibling(PLACE)
+    for name, data in place.items():
+        box._names[name] = disk.disk.new_inode(data).ino
+    stood_at = "answered" if DONE in place else "waiting" if JOB in place else "taken"
+    with held(open_tiny(disk, log_retention="all")) as db:
+        found = dict(db)
+        late = found.pop(b"z", None)
+        assert found == AFTER
+        assert late is not None or acked < LATE
+        expected = len(BEFORE) + len(MEMORY) + ROWS + (late is not None)
+        assert db.seq == expected, "not twice"
+        assert [change.seq for change in db.changes()] == list(range(1, expected + 1))
+        assert Outcome.decode(read_note(box, DONE)).error == ""
+        waiting = [name for name in box.list() if name == JOB or parse_taken(name) is not None]
+        assert not waiting or stood_at == "answered", "what is answered is swept"
+        assert verify_on(disk).problems == ()
+        tables = {number for kind, number in map(parse, filter(parse, disk.list())) if kind == "sst"}
+        assert tables == set(db._state.version.all_tables())
+        assert db.step() in (True, False)
+        assert db.seq == expected
+    return stood_at
+
+
+def test_a_job_that_was_not_left_durably_is_whole_or_not_there(capsys):
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES)
+    fs.sibling("mem/inbox")
+    with held(open_tiny(fs, clock=StepClock())) as db:
+        fs.log.ack(LEFT)
+        leave_job(fs, db._state.version.store_id, None)
+    store = fs.image()
+    outcomes = set()
+    for _, (place,) in moments(fs.log, [PLACE]):
+        disk = MemFS.from_image(store, reserve_bytes_max=RESERVE_BYTES)
+        disk.sibling("mem/inbox")
+        box = disk.sibling(PLACE)
+        for name, data in place.items():
+            box._names[name] = disk.disk.new_inode(data).ino
+        with held(open_tiny(disk)) as db:
+            assert dict(db) in ({}, {key: value for rows in PARTS for key, value in rows if value})
+            outcomes.add(len(db))
+            assert not box.exists(DONE) or Outcome.decode(read_note(box, DONE)).error == ""
+    assert outcomes == {0, 3}
