@@ -1,4 +1,4 @@
-"""Waiting for a file to be written by another process: inotify where there is one, else a look now and then."""
+"""Waiting for a file to be written by another process: by inotify, or by a look now and then."""
 
 from __future__ import annotations
 

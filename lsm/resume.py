@@ -31,7 +31,7 @@ def resume(state: State, committer: Committer) -> None:
 
 
 def continue_in_new_files(state: State, old: wal.SegmentWriter) -> wal.SegmentWriter:
-    """Copy what is committed of the log into a new segment, and put it in force with a new manifest.
+    """Copy what is whole of the log into a new segment, and put it in force with a new manifest.
 
     The caller has the writers' turn.  The old files may end in half a record, so nothing is appended to
     them again.
@@ -42,8 +42,11 @@ def continue_in_new_files(state: State, old: wal.SegmentWriter) -> wal.SegmentWr
         meta = next(meta for meta in state.version.segments if meta.number == number)
         contents = read_segment(state.fs, state.version, replace(meta, last_seq=None, size_bytes=None))
         segment = create_segment(state.fs, state.clock, state.version, state.new_number(), meta.first_seq)
-        copy_records(contents, segment, last_seq=state.visible_seq)
-        if segment.next_seq - 1 != state.visible_seq:
+        # What a full disk refused is not there; what was interrupted may be whole, and a reader of the log
+        # may have seen it by now.
+        is_refused = isinstance(state.failure, DiskFull)
+        copy_records(contents, segment, last_seq=state.visible_seq if is_refused else None)
+        if segment.next_seq - 1 < state.visible_seq:
             segment.file.close()
             raise LogCorrupt(
                 contents.path,
@@ -53,6 +56,9 @@ def continue_in_new_files(state: State, old: wal.SegmentWriter) -> wal.SegmentWr
         kept = tuple(other for other in state.version.segments if other.number != number)
         added = SegmentMeta(number=segment.header.number, first_seq=meta.first_seq)
         state.replace_manifest(replace(state.version, segments=(*kept, added)))
+        for record in contents.records:
+            if state.visible_seq < record.first_seq < segment.next_seq:
+                state.apply(contents.writes(record), record.first_seq + record.entries - 1)
         with state.lock:
             state.failure = None
     state.remove_file(segment_name(number))

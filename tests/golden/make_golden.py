@@ -2,8 +2,8 @@
 
 `python -m tests.golden.make_golden` writes the stores that are not there yet and never touches one that is:
 a file that this format has once produced stays as it is, and what is written differently gets a folder of
-its own.  In `v1` a flushed segment left the manifest with the flush; in `v1-retention` it leaves later, and the
-manifest knows when a segment was finished.
+its own.  In `v1` a flushed segment left the manifest with the flush; in `v1-retention` it leaves later, and
+the manifest knows when a segment was finished.
 """
 
 import shutil
