@@ -7,6 +7,7 @@ result.  DESIGN.md, beside this file, has the rules and the reasons.
 """
 
 from compaction.full import plan_full
+from compaction.lazy import LazyPolicy
 from compaction.leveled import LeveledPolicy, Targets
 from compaction.levels import (
     KeyRange,
@@ -26,6 +27,7 @@ from compaction.policy import Policy
 from compaction.result import CompactionError, CompactionResult
 from compaction.retain import Retention, Survivors, retain
 from compaction.run import compact, flush_columns, run_plan
+from compaction.tiered import TieredPolicy
 from compaction.windows import InputTable, windows
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "CompactionResult",
     "InputTable",
     "KeyRange",
+    "LazyPolicy",
     "LeveledPolicy",
     "Levels",
     "Ordered",
@@ -45,6 +48,7 @@ __all__ = [
     "Survivors",
     "TableSink",
     "Targets",
+    "TieredPolicy",
     "check_levels",
     "compact",
     "flush_columns",

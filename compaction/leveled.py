@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from compaction.garbage import GarbageRules
+from compaction.joining import joining_plans
 from compaction.levels import Levels, Run, key_range, level_bytes, overlapping
 from compaction.plan import (
     GRANDPARENT_TABLES_MAX,
@@ -14,13 +15,10 @@ from compaction.plan import (
     plan_down,
     plan_merge,
 )
+from compaction.policy import check_settings, padded
 from sstable import TableMeta
 
 MIB = 1024 * 1024
-SMALL_TABLES = 8
-"""So many neighbours that fit one table together are joined."""
-_ENTRY_BYTES_MAX = 20
-"""What sequence number, offsets, filter and hash index may add to an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +48,13 @@ class LeveledPolicy:
     """A tombstone older than this is brought on its way down even if it is the only one."""
 
     def __post_init__(self) -> None:
-        if self.level_ratio < 2:
-            raise ValueError(f"level_ratio must be at least 2, not {self.level_ratio}")
-        if self.levels_max < 2:
-            raise ValueError(f"levels_max must be at least 2, not {self.levels_max}")
-        if not 0 < self.tombstone_share <= 1:
-            raise ValueError(f"tombstone_share must be above 0 and at most 1, not {self.tombstone_share}")
-        if self.tombstone_age_seconds < 0:
-            raise ValueError(f"tombstone_age_seconds must not be negative, not {self.tombstone_age_seconds}")
-        for name in ("l0_tables_max", "base_bytes", "table_bytes_max"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        check_settings(self, "l0_tables_max", "base_bytes", "table_bytes_max")
 
     def choose(
         self, levels: Levels, busy: frozenset[int], now_us: int, oldest_snapshot: int | None = None
     ) -> CompactionPlan | None:
         """The most pressing compaction, or None if every level is within its target and free of garbage."""
-        levels = self._padded(levels)
+        levels = padded(levels, self.levels_max)
         garbage = GarbageRules(
             share=self.tombstone_share,
             age_seconds=self.tombstone_age_seconds,
@@ -83,7 +71,7 @@ class LeveledPolicy:
         With fixed targets from the top downwards, a half-filled last level would leave nearly as
         many bytes above it as in it, all of which may be overwritten there.
         """
-        levels = self._padded(levels)
+        levels = padded(levels, self.levels_max)
         base_level = len(levels) - 1
         sizes = [0.0] * len(levels)
         sizes[base_level] = float(max(map(level_bytes, levels[1:])))
@@ -97,7 +85,7 @@ class LeveledPolicy:
 
         Tables that are already on their way down do not count; the last level has nowhere to go.
         """
-        levels = self._padded(levels)
+        levels = padded(levels, self.levels_max)
         targets = self.targets(levels)
         deeper = [
             self._pressure(level_bytes(table for table in run if table.number not in busy), target)
@@ -109,9 +97,6 @@ class LeveledPolicy:
         if size_bytes and not target:
             return max(1.0, size_bytes / self.base_bytes)
         return size_bytes / target if target else 0.0
-
-    def _padded(self, levels: Levels) -> Levels:
-        return levels + ((),) * (self.levels_max - len(levels))
 
 
 class _Chooser:
@@ -150,13 +135,7 @@ class _Chooser:
 
     def joining_plans(self) -> Iterator[CompactionPlan]:
         """For small neighbours in the last level, as moves out of many short sessions leave them."""
-        run = self._levels[self._last]
-        for start in range(len(run) - SMALL_TABLES + 1):
-            tables = run[start : start + SMALL_TABLES]
-            sizes = [_bytes_while_written(table) for table in tables]
-            # With none above half, what an entry is rewritten into at least doubles each time.
-            if sum(sizes) <= self._policy.table_bytes_max and 2 * max(sizes) <= sum(sizes):
-                yield plan_merge(self._levels, tables, self._last, reason="small tables side by side")
+        return joining_plans(self._levels, self._last, self._policy.table_bytes_max)
 
     def _choices_of(self, level: int) -> Iterable[Run]:
         """What to take from a level: all of L0, as its tables overlap; elsewhere one table, best first."""
@@ -198,11 +177,3 @@ class _Chooser:
         while below < self._base_level and not self._levels[below]:
             below += 1
         return below
-
-
-def _bytes_while_written(table: TableMeta) -> int:
-    """What a table may count for while it is written, when part of it is not compressed yet.
-
-    Outputs are cut by that: tables that are small only on disk would come out as many as they went in.
-    """
-    return max(table.size_bytes, table.key_bytes + table.value_bytes + _ENTRY_BYTES_MAX * table.entries)

@@ -13,7 +13,7 @@ from sstable import Columns, TableMeta
 
 # A table is full when less than this share of it is left: compressed data would fill it by ever
 # smaller pieces.
-_FULL_SHARE = 16
+FULL_SHARE = 16
 
 
 class TableSink(Protocol):
@@ -67,7 +67,7 @@ class Outputs:
             self._finish_table()
         if self._sink is None:
             self._sink = self._create()
-            self._stop = self._grandparents_stop(key)
+            self._stop = grandparents_stop(self._grandparents, key, self._table_bytes_max)
         return self._sink
 
     def _finish_table(self) -> None:
@@ -76,7 +76,7 @@ class Outputs:
             self._sink = None
 
     def _is_full(self, sink: TableSink) -> bool:
-        return self._table_bytes_max - sink.size_estimate <= self._table_bytes_max // _FULL_SHARE
+        return self._table_bytes_max - sink.size_estimate <= self._table_bytes_max // FULL_SHARE
 
     def _fitting(self, columns: Columns, room: int) -> int:
         """How many entries to add to a table with `room` bytes left: whole keys, at least one."""
@@ -91,12 +91,13 @@ class Outputs:
             count = bisect_left(keys, self._stop, hi=count, key=columns.key)
         return count
 
-    def _grandparents_stop(self, key: bytes) -> bytes | None:
-        """Where a table that begins at `key` must end not to lie over too much of the level below."""
-        bytes_left = GRANDPARENT_TABLES_MAX * self._table_bytes_max
-        first = bisect_left(self._grandparents, key, key=lambda table: table.largest)
-        for table in self._grandparents[first:]:
-            bytes_left -= table.size_bytes
-            if bytes_left < 0 and table.smallest > key:
-                return table.smallest
-        return None
+
+def grandparents_stop(grandparents: Run, key: bytes, table_bytes_max: int) -> bytes | None:
+    """Where a table that begins at `key` must end not to lie over too much of the level below."""
+    bytes_left = GRANDPARENT_TABLES_MAX * table_bytes_max
+    first = bisect_left(grandparents, key, key=lambda table: table.largest)
+    for table in grandparents[first:]:
+        bytes_left -= table.size_bytes
+        if bytes_left < 0 and table.smallest > key:
+            return table.smallest
+    return None

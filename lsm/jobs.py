@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from compaction import CompactionPlan, LeveledPolicy, Levels, plan_full
+from compaction import CompactionPlan, Levels, plan_full
 from lsm.executor import Executor
 from lsm.filenames import segment_name, table_name
+from lsm.policies import flush_options, merge_options, policy_of
 from lsm.retention import lagging, outside_limits, unpinned
 from lsm.state import Generation, State
 from lsm.tasks import CompactionTask, FlushTask, Output, TaskResult
 from lsm.version import SegmentMeta, TableChange, VersionEdit
+from sstable import TableOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +43,10 @@ class Jobs:
     """Knows what is to be done and how its result is installed; runs nothing by itself."""
 
     def __init__(self, state: State) -> None:
-        options = state.options
         self._state = state
         self.counters = JobCounters()
         self.flushing = threading.Lock()  # generations are flushed one at a time, in order
-        self.policy = LeveledPolicy(
-            level_ratio=options.level_ratio,
-            l0_tables_max=options.l0_tables_max,
-            # A base level of four times L0 keeps both of their write amplifications low.
-            base_bytes=max(options.table_bytes_max, 4 * options.l0_tables_max * options.seal_bytes),
-            table_bytes_max=options.table_bytes_max,
-            levels_max=options.levels_max,
-            tombstone_age_seconds=options.tombstone_age_seconds,
-        )
+        self.policy = policy_of(state.options)
 
     def next_flush(self) -> Generation | None:
         """Return the oldest sealed generation: they are flushed in order."""
@@ -65,10 +58,12 @@ class Jobs:
         state = self._state
         segment = next(meta for meta in state.version.segments if meta.number == generation.segment)
         numbers = len(state.version.keyspaces) + 2 * generation.log_bytes // state.options.table_bytes_max + 8
+        keyspaces = state.version.keyspaces
+        trees = [meta.levels for meta in keyspaces.values()]
         task = FlushTask(
             segment=segment,
-            keyspaces=tuple(state.version.keyspaces),
-            output=self._output(numbers),
+            keyspaces=tuple(keyspaces),
+            output=self._output(numbers, flush_options(state.options, trees, generation.log_bytes)),
         )
         result = executor.run(task)
         with state.edit_lock:
@@ -145,7 +140,7 @@ class Jobs:
         if keyspace not in self._state.version.keyspaces:
             return None
         levels = self._state.levels(keyspace)
-        padding = ((),) * (self._state.options.levels_max - len(levels))
+        padding = ((),) * (self.policy.levels_max - len(levels))
         old = tuple(
             table for level in levels[:1] for table in level if table.seq_base + table.max_seq <= last_seq
         )
@@ -179,7 +174,7 @@ class Jobs:
             deeper=plan.deeper,
             grandparents=plan.output_grandparents,
             oldest_tombstone_time=plan.oldest_tombstone_time,
-            output=self._output(numbers),
+            output=self._output(numbers, merge_options(state.options, compaction.levels, plan)),
         )
 
     def _compaction_edit(self, compaction: Compaction, result: TaskResult) -> VersionEdit:
@@ -223,13 +218,13 @@ class Jobs:
                 with self._state.lock:
                     self._state.busy -= numbers
 
-    def _output(self, number_count: int) -> Output:
+    def _output(self, number_count: int, options: TableOptions) -> Output:
         state = self._state
         return Output(
             store_id=state.version.store_id,
             first_number=self._reserve_numbers(number_count),
             number_count=number_count,
-            options=state.options.table_options(),
+            options=options,
             table_bytes_max=state.options.table_bytes_max,
             snapshots=self._kept_seqs(),
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias, get_args
 
+from compaction.shape import PolicyName
 from lsm.errors import InvalidArgument
 from lsm.limits import Limits
 from sstable import TableOptions
@@ -19,6 +20,7 @@ AUTO_LOG_BYTES_MAX = 64 * MIB
 SyncMode: TypeAlias = Literal["always", "interval", "os"]
 Background: TypeAlias = Literal["process", "thread", "manual"]
 LogRetention: TypeAlias = Literal["limits", "all"]
+BloomSharing: TypeAlias = Literal["uniform", "monkey"]
 OptionValue: TypeAlias = int | float | str | bool | None
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB|KB|MB|GB)?\s*", re.IGNORECASE)
@@ -43,10 +45,16 @@ class Options:
     block_bytes: int = 64 * KIB
     compression: Literal["none", "zlib", "lz4", "zstd"] = "none"
     bloom_bits_per_key: float = 10.0
+    bloom_sharing: BloomSharing = "uniform"
+    """"uniform" gives every table these bits a key; "monkey" shares them out, more for small levels."""
     hash_index: bool = True
     table_bytes_max: int = 32 * MIB
+    policy: PolicyName = "leveled"
+    """"leveled" keeps few runs and little garbage; "tiered" writes least; "lazy" is between the two."""
     level_ratio: int = 10
+    """How much larger a level is than the one above; in tiers, how many runs are merged into one."""
     levels_max: int = 7
+    """How many levels there may be, or tiers, each of which has a level for every run."""
     l0_tables_max: int = 4
     """L0 is compacted from this many tables on."""
     l0_tables_slow: int = 12
@@ -164,6 +172,8 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "sync": get_args(SyncMode),
     "background": get_args(Background),
     "log_retention": get_args(LogRetention),
+    "policy": get_args(PolicyName),
+    "bloom_sharing": get_args(BloomSharing),
     "log_history": (True, False),
     "hash_index": (True, False),
     "mmap": (True, False),

@@ -2,9 +2,11 @@
 
 import pytest
 
-from compaction import LeveledPolicy, Levels, check_levels, plan_full
+from compaction import LazyPolicy, LeveledPolicy, Levels, TieredPolicy, check_levels, plan_full
 from tests.compaction.datadriven import Case, run_file
 from tests.compaction.trees import format_plan, parse_levels
+
+KINDS = {"leveled": LeveledPolicy, "tiered": TieredPolicy, "lazy": LazyPolicy}
 
 
 class Table:
@@ -19,11 +21,13 @@ class Table:
         return answer
 
     def on_policy(self, case: Case) -> str:
-        self.policy = LeveledPolicy(**{name: int(value) for name, value in case.arguments.items()})
+        settings = case.arguments
+        kind = KINDS[settings.pop("kind", "leveled")]
+        self.policy = kind(**{name: int(value) for name, value in settings.items()})
         return ""
 
     def on_levels(self, case: Case) -> str:
-        self.levels = parse_levels(case.lines)
+        self.levels = parse_levels(case.lines, max(7, self.policy.levels_max))
         check_levels(self.levels)
         return ""
 
@@ -51,6 +55,6 @@ class Table:
         return format_plan(plan_full(self.levels, start, stop, oldest_snapshot=snapshot))
 
 
-@pytest.mark.parametrize("name", ["leveled.txt", "tombstones.txt", "joining.txt", "full.txt"])
+@pytest.mark.parametrize("name", ["leveled.txt", "tombstones.txt", "joining.txt", "full.txt", "runs.txt"])
 def test_policy_by_tables(name):
     run_file(name, Table().handle)
