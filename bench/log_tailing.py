@@ -54,9 +54,14 @@ class Tailing:
         return self.beside_cpu.median / self.alone_cpu.median - 1
 
     @property
-    def is_met(self) -> bool:
-        """Whether the readers cost little enough, and saw everything."""
-        return self.cost < COST_TARGET and self.changes_missed == 0
+    def is_met(self) -> bool | None:
+        """Whether the readers cost little enough, and saw everything; None if the machine hides it.
+
+        Readers cannot make a writer faster: where they seem to, something else has made it slower.
+        """
+        if self.changes_missed:
+            return False
+        return None if self.cost < -COST_TARGET else self.cost < COST_TARGET
 
     def to_json(self) -> dict[str, object]:
         """Return plain values."""
@@ -66,6 +71,7 @@ class Tailing:
             "strangers_cost": self.strangers_cost,
             "cpu_cost": self.cpu_cost,
             "cost_target": COST_TARGET,
+            "is_met": self.is_met,
         }
 
 

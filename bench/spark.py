@@ -18,6 +18,8 @@ from bench.data import Data, cut
 from bench.measure import Spread
 from bench.progress import Bar
 from bench.settings import MIB, SparkSettings
+from bench.spark_feed import measure_feed
+from bench.spark_load import LoadRates, measure_load
 from lsm.spark.measure import touched
 
 PARQUET = "parquet, both columns"
@@ -43,6 +45,9 @@ class SparkResult:
     range_rows: int
     range_bytes: int
     store_bytes: int
+    feed: Spread
+    """Changes a second inside a micro-batch."""
+    load: LoadRates
     rocks_rows: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -57,7 +62,7 @@ class SparkResult:
 
 def measure_spark(settings: SparkSettings, data: Data, bar: Bar) -> SparkResult:
     """Measure everything, in rounds, so that what else the machine does meets all alike."""
-    bar.start(4 + settings.warm_ups + settings.repeats)
+    bar.start(6 + settings.warm_ups + settings.repeats)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, _session() as spark:
         place = Path(name)
         bar.step("build two stores")
@@ -89,8 +94,14 @@ def measure_spark(settings: SparkSettings, data: Data, bar: Bar) -> SparkResult:
             startKey=data.key(first).decode(),
             endKey=data.key(first + max(1, int(data.count * RANGE_SHARE))).decode(),
         )
+        bar.step("change feed")
+        feed = measure_feed(spark, place, data, settings)
+        bar.step("bulk load")
+        load = measure_load(spark, place, data.count, settings)
         return SparkResult(
             rates=rates,
+            feed=feed,
+            load=load,
             range_rows=seen.rows,
             range_bytes=seen.read_bytes,
             store_bytes=seen.store_bytes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lsm.errors import ClosedError, Error, FollowerError, OffsetOutOfRange, StorageError, typed_errors
 from lsm.filenames import BOOTSTRAP
 from lsm.follower.bootstrap import bootstrap, holds_copy
-from lsm.follower.copy import Copy
+from lsm.follower.copy import GROUP_BYTES_MAX, Copy
 from lsm.follower.meeting import meet
 from lsm.follower.messages import Books, books_of
 from lsm.follower.source import SourceLog
@@ -50,7 +50,7 @@ class Follower:
         self._source = source
         self._pin = pin
         self._copy = Copy(db)
-        self._cursor = LogCursor(source, self._copy.seq)
+        self._cursor = LogCursor(source, self._copy.seq, piece_bytes=GROUP_BYTES_MAX)
         self._known: tuple[tuple[Epoch, ...], Books] | None = None
         self._lock = threading.RLock()
         self._stopping = threading.Event()

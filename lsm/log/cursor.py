@@ -51,10 +51,11 @@ class _OpenSegment:
 class LogCursor:
     """A place in a log.  `next_seq` is what comes next; for one thread."""
 
-    def __init__(self, source: LogSource, since: int) -> None:
-        """Stand behind sequence number `since`."""
+    def __init__(self, source: LogSource, since: int, *, piece_bytes: int = PIECE_BYTES) -> None:
+        """Stand behind sequence number `since`; read about so much at once."""
         self._source = source
         self._segment: _OpenSegment | None = None
+        self._piece_bytes = piece_bytes
         self._wanted_bytes = _FIRST_BYTES
         self.next_seq = since + 1
 
@@ -172,7 +173,7 @@ class LogCursor:
             records = _up_to(records, SEQ_MAX if shown is None else shown.seq)
             if not len(records):
                 return None
-            self._wanted_bytes = min(2 * self._wanted_bytes, PIECE_BYTES)
+            self._wanted_bytes = min(2 * self._wanted_bytes, self._piece_bytes)
             if segment.meta.last_seq is None:
                 self._source.note(segment.meta, records, place.position)
             last = records[-1]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from lsm.errors import ForeignLog, InvalidArgument, InvalidType, OffsetOutOfRange, typed_errors
+from lsm.errors import (
+    ForeignLog,
+    InvalidArgument,
+    InvalidType,
+    LogCorrupt,
+    OffsetOutOfRange,
+    typed_errors,
+)
 from lsm.filenames import segment_name
 from lsm.fs_types import Cause
 from lsm.log.cursor import LogCursor
@@ -123,7 +130,13 @@ def before_time(source: LogSource, time_us: int) -> int:
 def _before_time_in(source: LogSource, meta: SegmentMeta, time_us: int) -> int | None:
     path = f"{source.fs.name}/{segment_name(meta.number)}"
     with typed_errors(path, "looking for a time"):
-        file = source.fs.open(segment_name(meta.number), Cause.LOG)
+        try:
+            file = source.fs.open(segment_name(meta.number), Cause.LOG)
+        except FileNotFoundError as error:
+            source.refresh()
+            if meta in source.version.segments:
+                raise LogCorrupt(path, "log segment is missing") from error
+            return None  # trimmed since the version was read: what is left is later
         try:
             header = read_header(file, meta, source.version.store_id, path)
             begin = locate_time(file, header, meta, time_us, source).seq - 1

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import wal
-from lsm.errors import ForeignLog
+from lsm.errors import ForeignLog, typed_errors
 from lsm.filenames import LOCK, segment_name
 from lsm.fs_types import Cause
 from lsm.log.board import DurableEnd, decode_end
@@ -15,7 +15,7 @@ from lsm.log.place import Place, end_of_records, read_header
 if TYPE_CHECKING:
     from lsm.clock import Clock
     from lsm.commit import Committer
-    from lsm.fs_types import FileSystem, Watch
+    from lsm.fs_types import FileSystem, ReadFile, Watch
     from lsm.reader import LiveReader
     from lsm.state import State
     from lsm.version import SegmentMeta, Version
@@ -231,15 +231,19 @@ class ReaderLog:
         return SEQ_MAX
 
     def _sync(self, meta: SegmentMeta) -> None:
-        try:
-            file = self.fs.open(segment_name(meta.number), Cause.LOG)
-        except FileNotFoundError:
-            return  # the writer has moved on, and the next refresh will show it
+        path = f"{self.fs.name}/{segment_name(meta.number)}"
+        with typed_errors(path, "reading the log"):
+            try:
+                file = self.fs.open(segment_name(meta.number), Cause.LOG)
+            except FileNotFoundError:
+                return  # the writer has moved on, and the next refresh will show it
+            self._sync_file(file, meta, path)
+
+    def _sync_file(self, file: ReadFile, meta: SegmentMeta, path: str) -> None:
         try:
             known = self.shown(meta).position
             if known and not file.read_upto(known, _PEEK_BYTES).strip(b"\0"):
                 return  # nothing was written behind what is durable
-            path = f"{self.fs.name}/{segment_name(meta.number)}"
             header = read_header(file, meta, self._version.store_id, path)
             # Before the sync, which does not cover what is written meanwhile.  The length of the file says
             # nothing: space is reserved ahead of the records.

@@ -55,7 +55,8 @@ def spread(value):
 
 
 @pytest.mark.parametrize(
-    ("beside", "missed", "is_met"), [(95.0, 0, True), (90.5, 0, True), (89.0, 0, False), (99.0, 1, False)]
+    ("beside", "missed", "is_met"),
+    [(95.0, 0, True), (90.5, 0, True), (89.0, 0, False), (99.0, 1, False), (120.0, 0, None)],
 )
 def test_readers_must_cost_little_and_miss_nothing(beside, missed, is_met):
     tailing = Tailing(
