@@ -20,7 +20,7 @@ PEERS := $(VENV)/.installed-peers
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(BASE) ## the product in a minute: write, crash, reopen, look inside
+demo: $(BASE) ## the product in a minute: write, crash, reopen, look inside, query in Spark
 	@$(BIN)/lsm demo
 
 test: lint ## ruff, mypy and all tests but the slow ones
@@ -48,7 +48,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(BASE): $(VENV)/.created pyproject.toml
-	$(INSTALL) .
+	$(INSTALL) '.[spark]'
 	@touch $@
 
 $(DEV): $(VENV)/.created pyproject.toml
@@ -56,5 +56,5 @@ $(DEV): $(VENV)/.created pyproject.toml
 	@touch $@ $(BASE)
 
 $(PEERS): $(VENV)/.created pyproject.toml
-	$(INSTALL) '.[peers]'
+	$(INSTALL) '.[peers,spark]'
 	@touch $@ $(BASE)

@@ -52,7 +52,7 @@ def _others(result: SparkResult) -> Sheet:
     )
     sheet.rows.append(
         [
-            f"bulk load, {result.load.ours.median:,.0f} rows a second, against Parquet split and sorted by key",
+            f"bulk load, {result.load.ours.median:,.0f} rows a second, of Parquet split and sorted by key",
             f"{result.load.ratio:.2f} ×",
             f"{LOAD_TARGET:g} ×",
             _said(result.load.ratio >= LOAD_TARGET),

@@ -10,6 +10,7 @@ ranges and keyspaces.  A write that returned survives a crash.  README.md has a 
 beside this file, says how the parts hang together.
 """
 
+from lsm.adoption import Adopted
 from lsm.batch import WriteBatch
 from lsm.changes import Change, ChangeColumns
 from lsm.consumers import Consumer, ConsumerInfo
@@ -61,6 +62,7 @@ from lsm.views import View
 
 __all__ = [
     "DB",
+    "Adopted",
     "BackgroundError",
     "Bootstrap",
     "Change",

@@ -48,9 +48,10 @@ def input_file(path: str) -> Iterator[BinaryIO]:
     """Open a regular file to read."""
     # Not blocking: a FIFO must not hang the command that is about to refuse it.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise InvalidArgument(f"{path}: not a file")
     with open(fd, "rb", buffering=_BUFFER_BYTES) as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise InvalidArgument(f"{path}: not a file")
         yield file
 
 

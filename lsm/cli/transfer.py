@@ -137,15 +137,18 @@ def import_(target: Target, file: _FileName, layout: Layout, loading: Loading, j
     ignored.  Rows may be in any order.
     """
     started = time.monotonic()
-    with byte_progress("importing") as advance, open_import(file, layout.options(), advance) as found:
+    with (
+        byte_progress("importing") as advance,
+        open_import(file, layout.options(), advance) as found,
         # Only now: a file that cannot be read makes no store.
-        with store_to_write(target.path, "c", target.option) as db:
-            done = found.load_into(
-                db,
-                keyspace=target.keyspace or "default",
-                replace=loading.replace,
-                duplicates=loading.duplicates.value,
-            )
+        store_to_write(target.path, "c", target.option) as db,
+    ):
+        done = found.load_into(
+            db,
+            keyspace=target.keyspace or "default",
+            replace=loading.replace,
+            duplicates=loading.duplicates.value,
+        )
     seconds = time.monotonic() - started
     if json:
         show_json({"rows": done.rows, "last_seq": done.last_seq, "seconds": round(seconds, 3)})

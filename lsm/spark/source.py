@@ -9,7 +9,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from lsm.errors import InvalidArgument
+from lsm.errors import Error
 from lsm.pins import Pinned
 from lsm.spark.batch import LsmReader, pin_all
 from lsm.spark.catalog import for_catalog, from_catalog, is_for_catalog
@@ -17,7 +17,7 @@ from lsm.spark.errors import one_line
 from lsm.spark.feed.batch import FeedReader
 from lsm.spark.feed.options import feed_options, is_feed, without_feed
 from lsm.spark.feed.rows import feed_schema
-from lsm.spark.feed.stream import FeedStreamReader
+from lsm.spark.feed.stream import FeedStreamReader, RefusedStream
 from lsm.spark.formats import schema_of
 from lsm.spark.load.options import write_options
 from lsm.spark.load.sink import LsmSink
@@ -65,9 +65,10 @@ class LsmDataSource(DataSource):  # type: ignore[misc]  # optional, so it has no
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
         """Return the reader of a stream, which is one of changes."""
         options = from_catalog(schema) | dict(self.options)
-        if not is_feed(options):
-            raise InvalidArgument('a stream of a store is its changes; say .option("readChangeFeed", "true")')
-        return FeedStreamReader(schema, feed_options(options, is_stream=True))
+        try:
+            return FeedStreamReader(schema, feed_options(options, is_stream=True))
+        except Error as error:
+            return RefusedStream(error)
 
     def _noted(self, schema: StructType) -> StructType:
         return for_catalog(schema, self.options) if is_for_catalog(self.options) else schema

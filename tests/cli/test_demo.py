@@ -96,7 +96,9 @@ def test_a_writer_that_ends_by_itself_is_a_failure(tmp_path, seed, capfd):
 def test_the_demo_in_small(command, tmp_path):
     directory = tmp_path / "demo"
     started = time.monotonic()
-    process = command("demo", "--scale", "0.02", "--directory", directory, "--keep", "--seed", "1")
+    process = command(
+        "demo", "--scale", "0.02", "--directory", directory, "--keep", "--seed", "1", "--no-spark"
+    )
 
     out, err = process.communicate(timeout=60)
 

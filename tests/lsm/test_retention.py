@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 import lsm
 from lsm.limits import Limits
+from lsm.log.offsets import before_time
+from lsm.opening import open_on
 from lsm.retention import Pin, lag_bytes, lagging, outside_limits, unpinned
 from lsm.version import SegmentMeta
 from tests.lsm.stores import MANUAL, ManualClock, open_memory
@@ -331,3 +333,26 @@ def test_a_file_that_cannot_be_removed_is_no_part_of_the_log_any_more(tmp_path):
     with lsm.open(tmp_path / "db", "w") as db:
         assert list(db.changes("earliest")) == [] and db[b"a"] == b"1"
     assert not (tmp_path / "db" / name).exists()
+
+
+def test_looking_for_a_moment_while_segments_go_finds_what_is_left(monkeypatch):
+    clock = ManualClock()
+    fs, db = store(clock, log_retention="all")
+    start = clock.us
+    for key in (b"a", b"b", b"c"):
+        db.put(key, b"1")
+        db.flush()
+        clock.us += SECOND
+    reader = open_on(MemFS(disk=fs.disk), "r", clock=clock)
+    try:
+        reader.changes()  # it knows all three segments
+        source = reader._log_source()
+        db.close()
+        open_memory(
+            fs, "w", options={"log_retention": "limits", "log_retention_bytes": 0}, clock=clock
+        ).step()
+        monkeypatch.setattr(type(source), "settle", lambda _: 3)  # as if it had looked just before
+
+        assert before_time(source, start) == 3
+    finally:
+        reader.close()

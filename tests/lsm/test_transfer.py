@@ -8,12 +8,14 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lsm
+from lsm.errors import StorageError
 from lsm.transfer.codes import from_text, to_text
 from lsm.transfer.csv_cells import cell, records
 from lsm.transfer.options import CODES, KINDS, OF_PYARROW
@@ -89,7 +91,7 @@ class TestRoundTrip:
     def test_the_kind_and_the_columns_can_be_named(self, db, target, tmp_path, kind):
         options = lsm.FileOptions(kind=kind, key_column="id", value_column="what")
         lsm.export_store(db, tmp_path / "out", options=options)
-        with pytest.raises(lsm.MalformedFile, match="no '?column 'key'; there are 'id', 'what'|no 'key'"):
+        with pytest.raises(lsm.MalformedFile, match=r"no (column )?'key'.* there are 'id', 'what'"):
             lsm.import_file(target, tmp_path / "out", options=lsm.FileOptions(kind=kind))
 
         lsm.import_file(target, tmp_path / "out", options=options)
@@ -117,12 +119,11 @@ class TestRoundTrip:
 
 class TestOtherPrograms:
     def test_csv_and_jsonl_look_as_documented(self, db, tmp_path):
-        lsm.export_store(db, tmp_path / "a.csv", stop=b"c")
+        lsm.export_store(db, tmp_path / "a.csv", b" ", b"c")
         lsm.export_store(db, tmp_path / "a.jsonl", stop=b"c")
 
         assert (tmp_path / "a.csv").read_bytes() == (
-            b'key,value\n"",""\n" blanks "," "\nbase64:YmFzZTY0Ong=,base64:YmFzZTY0OkFQOD0=\n'
-            b"base64:AP8=,".replace(b"base64:AP8=,", b"")
+            b'key,value\n" blanks "," "\nbase64:YmFzZTY0Ong=,base64:YmFzZTY0OkFQOD0=\n'
         )
         lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()]
         assert lines[-1] == {"key": "base64:x", "value": "base64:AP8="}
@@ -152,16 +153,16 @@ class TestOtherPrograms:
             "dictionary": lambda: plain.dictionary_encode(),
             "view": lambda: plain.cast(pa.string_view()),
         }.get(type_name, lambda: plain.cast(getattr(pa, type_name)()))()
-        with pa.ipc.new_file(str(tmp_path / "in.arrow"), pa.schema([("key", column.type), ("value", column.type)])) as out:
-            out.write_batch(pa.RecordBatch.from_arrays([column, column], ["key", "value"]))
+        write_table(pa.table({"key": column, "value": column}), tmp_path / "in.arrow")
 
         lsm.import_file(target, tmp_path / "in.arrow")
 
         assert dict(target) == {b"a": b"a", b"b": b"b"}
 
-    def test_parquet_is_read_by_others_in_bounded_row_groups(self, db, tmp_path):
+    def test_parquet_is_read_by_others_in_bounded_row_groups(self, db, tmp_path, seed):
         pq = pytest.importorskip("pyarrow.parquet")
-        db.update({b"%03d" % n: os.urandom(1_000_000) for n in range(40)})
+        db.update({b"%03d" % n: Random(seed + n).randbytes(1_000_000) for n in range(40)})
+        db.compact()
         lsm.export_store(db, tmp_path / "out.parquet", b"0", b"1")
 
         found = pq.ParquetFile(tmp_path / "out.parquet")
@@ -178,8 +179,8 @@ BAD_LINES = [
     ("csv", b"key,key,value\n", "two columns 'key'"),
     ("csv", b"key,value\na,1\nb\n", "line 3: 1 cells where the header has 2"),
     ("csv", b"key,value\na,1\n,2\n", 'line 3: the key is missing; an empty one is ""'),
-    ("csv", b'key,value\na,"1\nb,2\n', "line 2: the last record ends inside quotes: the file seems to be cut"),
-    ("csv", b"key,value\na,1\nb,2", "line 3: the last record has no line end: the file seems to be cut short"),
+    ("csv", b'key,value\na,"1\nb,2\n', "line 2: the last record ends inside quotes: the file seems"),
+    ("csv", b"key,value\na,1\nb,2", "line 3: the last record has no line end: the file seems"),
     ("csv", b'key,value\na,"1"2\n', "line 2: something stands between a closing quote and the next comma"),
     ("csv", b'key,value\na,x"1"\n', "line 2: a quote inside a cell"),
     ("csv", b"key,value\na,\xff\n", "line 2: not UTF-8 text"),
@@ -188,7 +189,7 @@ BAD_LINES = [
     ("jsonl", b'{"key":"a"}\n', "line 1: no 'value' in this object; there are 'key'"),
     ("jsonl", b'{"key":"a","value":"1"}\n\n{"key":null,"value":"1"}\n', "line 3: 'key' is null"),
     ("jsonl", b'{"key":"a","value":1}\n', "line 1: 'value': neither a string nor"),
-    ("jsonl", b'{"key":"a","value":"1"}\n{"key":"b","val', "line 2: not JSON: .*the file seems to be cut short"),
+    ("jsonl", b'{"key":"a","value":"1"}\n{"key":"b","val', "line 2: not JSON: .*; the file seems to be cut"),
     ("jsonl", b"[1]\n", "line 1: not an object"),
     ("jsonl", b"[" * 100_000 + b"\n", "line 1: not JSON"),
     ("jsonl", b'{"key":"\\ud800","value":"1"}\n', "line 1: 'key': .*surrogates not allowed"),
@@ -217,7 +218,7 @@ class TestBadInput:
         pa = pytest.importorskip("pyarrow")
         for columns, message in (
             ({"key": [b"a"]}, "no column 'value'; there are 'key'"),
-            ({"key": [1], "value": [b"1"]}, "column 'key' is of type int64; keys and values are bytes or text"),
+            ({"key": [1], "value": [b"1"]}, "column 'key' is of type int64; keys and values are"),
             ({"key": [b"a", None], "value": [b"1", b"2"]}, "'key' is null in row 2"),
             ({"key": [b"a", b"b"], "value": [b"1", None]}, "'value' is null in row 2"),
             ({"key": [b"a" * 70_000], "value": [b"1"]}, "a key of 70,000 bytes"),
@@ -243,8 +244,8 @@ class TestBadInput:
             with pytest.raises(lsm.MalformedFile):
                 lsm.import_file(db, part, keyspace="in")
         if kind == "parquet":  # its pages have checksums
-            start = data.index(b"n0050")
-            part.write_bytes(data[:start] + b"m" + data[start + 1 :])
+            at = len(data) // 4
+            part.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
             with pytest.raises(lsm.MalformedFile):
                 lsm.import_file(db, part, keyspace="in")
         assert not target
@@ -292,11 +293,11 @@ class TestBadInput:
 
         assert os.listdir(tmp_path) == ["db"]
 
-    def test_an_interrupted_import_loads_nothing(self, db, target, tmp_path, kind):
+    def test_an_interrupted_import_loads_nothing(self, db, target, tmp_path, kind, seed):
         def interrupt(done, total):
             raise KeyboardInterrupt
 
-        db.update({b"%03d" % n: os.urandom(100_000) for n in range(10)})
+        db.update({b"%03d" % n: Random(seed + n).randbytes(100_000) for n in range(10)})
         lsm.export_store(db, tmp_path / f"out.{kind}")
         with pytest.raises(KeyboardInterrupt):
             lsm.import_file(target, tmp_path / f"out.{kind}", progress=interrupt)
@@ -308,10 +309,10 @@ class TestBadInput:
         os.mkfifo(tmp_path / "pipe.csv")
         replacing = lsm.FileOptions(overwrite=True)
         for call, error in (
-            (lambda: lsm.export_store(db, tmp_path / "no" / "out.csv"), lsm.StorageError),
+            (lambda: lsm.export_store(db, tmp_path / "no" / "out.csv"), StorageError),
             (lambda: lsm.export_store(db, tmp_path / "dir.csv", options=replacing), lsm.InvalidArgument),
             (lambda: lsm.export_store(db, tmp_path / "out.txt"), lsm.InvalidArgument),
-            (lambda: lsm.import_file(target, tmp_path / "no.csv"), lsm.StorageError),
+            (lambda: lsm.import_file(target, tmp_path / "no.csv"), StorageError),
             (lambda: lsm.import_file(target, tmp_path / "dir.csv"), lsm.InvalidArgument),
             (lambda: lsm.import_file(target, tmp_path / "pipe.csv"), lsm.InvalidArgument),
         ):
@@ -319,7 +320,7 @@ class TestBadInput:
                 call()
 
     def test_options_are_checked(self):
-        for wrong in ({"kind": "xls"}, {"key_format": "utf8"}, {"value_format": "b"}, {"key_column": "value"}):
+        for wrong in ({"kind": "xls"}, {"key_format": "utf8"}, {"value_format": ""}, {"key_column": "value"}):
             with pytest.raises(lsm.InvalidArgument):
                 lsm.FileOptions(**wrong)
         assert CODES == ("auto", "text", "hex", "base64")
@@ -339,7 +340,7 @@ def write_table(table, path):
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_lines_pass_in_bounded_memory(tmp_path, kind):
     with lsm.open(tmp_path / "db", memory_limit="8MiB") as db:
-        for start in range(0, 64):
+        for start in range(64):
             db.update({b"%03d-%04d" % (start, n): b"v" * 1000 for n in range(1000)})
         db.compact()
         path = tmp_path / f"out.{kind}"
@@ -362,7 +363,8 @@ with lsm.open("db") as db:
     lsm.export_store(db, "out.csv")
     lsm.import_file(db, "out.csv", keyspace="b")
     lsm.export_store(db.keyspace("b"), "out.jsonl")
-    for call in (lambda: lsm.export_store(db, "out.parquet"), lambda: lsm.import_file(db, "in.arrow"), db.to_arrow):
+    export, load = lambda: lsm.export_store(db, "out.parquet"), lambda: lsm.import_file(db, "in.arrow")
+    for call in (export, load, db.to_arrow):
         try:
             call()
         except lsm.MissingExtra as error:

@@ -1,6 +1,6 @@
 """A query that a test kills: reads the changes of a store and writes down every batch, under its number.
 
-    python -m tests.spark.feeding STORE CHECKPOINT OUT
+python -m tests.spark.feeding STORE CHECKPOINT OUT
 """
 
 import base64
@@ -9,10 +9,10 @@ import os
 import sys
 from pathlib import Path
 
-OPTIONS = {"readChangeFeed": "true", "consumerId": "feeding", "maxRecordsPerTrigger": "40"}
+OPTIONS = {"readChangeFeed": "true", "consumerId": "feeding"}
 
 
-def start(spark, store, checkpoint, out, **trigger):
+def start(spark, store, checkpoint, out, *, limit, **trigger):
     """Start the query; a batch that comes again replaces what was written of it, as an exact sink does."""
     out = Path(out)
     out.mkdir(exist_ok=True)
@@ -29,7 +29,8 @@ def start(spark, store, checkpoint, out, **trigger):
             (out / f"{number}.before").write_text(again.read_text())
         temporary.rename(again)
 
-    stream = spark.readStream.format("lsm").options(**OPTIONS).load(str(store))
+    options = {**OPTIONS, "maxRecordsPerTrigger": str(limit)}
+    stream = spark.readStream.format("lsm").options(**options).load(str(store))
     writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
     return writer.trigger(**trigger).start()
 
@@ -44,7 +45,7 @@ def main():
     spark = lsm.spark.session(
         **{"spark.master": "local[2]", "spark.ui.enabled": "false", "spark.driver.memory": "512m"}
     )
-    start(spark, *sys.argv[1:4], processingTime="0 seconds").awaitTermination()
+    start(spark, *sys.argv[1:4], limit=40, processingTime="0 seconds").awaitTermination()
 
 
 if __name__ == "__main__":

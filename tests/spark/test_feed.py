@@ -67,7 +67,12 @@ def kept(path):
 
 def plain(rows):
     return [
-        (bytes(row.key), None if row.value is None else bytes(row.value), row._change_type, row._commit_version)
+        (
+            bytes(row.key),
+            None if row.value is None else bytes(row.value),
+            row._change_type,
+            row._commit_version,
+        )
         for row in rows
     ]
 
@@ -154,11 +159,19 @@ class TestBatches:
 
 
 class TestStreams:
-    def test_a_stream_needs_the_word(self, spark, path, kept):
-        with pytest.raises(Exception, match="readChangeFeed"):
-            spark.readStream.format("lsm").load(str(path)).writeStream.format("noop").option(
-                "checkpointLocation", str(path.parent / "c")
-            ).trigger(availableNow=True).start().awaitTermination()
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"readChangeFeed": "false"}, "a stream of a store is its changes"),
+            ({"startingVersion": "1", "endingVersion": "2"}, "endingVersion is for a batch of changes"),
+            ({"startingVersion": "99"}, r"99 is outside the retained log \[1, 16\]"),
+            ({"schema": "name string"}, "the schema has a column 'name'"),
+        ],
+    )
+    def test_what_is_wrong_is_one_line(self, stream, path, kept, options, message):
+        with pytest.raises(Exception, match=message) as error:
+            stream(path, **options)
+        assert "Traceback" not in str(error.value)
 
     def test_content_then_changes_over_restarts(self, stream, path, kept):
         begun = flat(stream(path))
@@ -290,7 +303,7 @@ class TestCrash:
                 stop.set()
                 writer.join()
             db.compact()
-            query = start(spark, path, checkpoint, out, availableNow=True)
+            query = start(spark, path, checkpoint, out, limit=5000, availableNow=True)
             assert query.awaitTermination(120)
             self.check(db, out)
 
@@ -303,7 +316,7 @@ class TestCrash:
                 batch.delete(b"k%03d" % (number // 11 % 300))
             if number % 50 == 0:
                 db.compact()
-            time.sleep(0.005)
+            time.sleep(0.02)
 
     def run_and_kill(self, path, checkpoint, out, *, batches):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -66,14 +66,23 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "is_stream", "message"),
         [
-            ({"startingVersion": "soon"}, None, "startingVersion is a number, earliest or latest; not 'soon'"),
+            (
+                {"startingVersion": "soon"},
+                None,
+                "startingVersion is a number, earliest or latest; not 'soon'",
+            ),
             ({"startingVersion": "-1"}, None, "startingVersion is a number"),
             ({"startingTimestamp": "soon"}, None, "startingTimestamp is a moment such as"),
             ({"startingVersion": "1", "startingTimestamp": "2026-01-01"}, None, "two starts"),
-            ({"startingVersion": "1", "endingVersion": "2", "endingTimestamp": "2026-01-01"}, None, "two ends"),
+            (
+                {"startingVersion": "1", "endingVersion": "2", "endingTimestamp": "2026-01-01"},
+                None,
+                "two ends",
+            ),
             ({"startVersion": "1"}, None, "did you mean startingVersion"),
             ({"maxRecordsPerTrigger": "0"}, None, "maxRecordsPerTrigger must be a whole number from 1"),
             ({"withPreimage": "yes"}, None, "withPreimage must be true or false"),
+            ({"readChangeFeed": "false"}, True, "a stream of a store is its changes"),
             ({"endingVersion": "9"}, True, "endingVersion is for a batch of changes, and this is a stream"),
             ({"startingVersion": "1", "consumerId": "x"}, False, "consumerId is for a stream of changes"),
             ({}, False, "needs startingVersion"),
@@ -83,7 +92,7 @@ class TestOptions:
     )
     def test_what_is_wrong_is_said(self, options, is_stream, message):
         with pytest.raises(lsm.Error, match=message):
-            feed_options({"path": "db", **options}, is_stream=is_stream)
+            feed_options({"path": "db", "readChangeFeed": "true", **options}, is_stream=is_stream)
 
     def test_other_reads_take_none_of_them(self):
         assert without_feed({"path": "db", "readchangefeed": "false"}) == {"path": "db"}
@@ -106,7 +115,13 @@ class TestOffsets:
 
     @pytest.mark.parametrize(
         "fields",
-        [{}, {"log": 1, "seq": 2}, {"log": "a", "seq": "2"}, {"log": "a", "seq": -1}, {"log": "a", "seq": True}]
+        [
+            {},
+            {"log": 1, "seq": 2},
+            {"log": "a", "seq": "2"},
+            {"log": "a", "seq": -1},
+            {"log": "a", "seq": True},
+        ]
         + [{"log": "a", "seq": 1, "snapshot": held} for held in ([], {}, {"pin": 1, "time": 1, "done": 1})],
     )
     def test_what_is_no_offset_is_refused(self, fields):

@@ -17,6 +17,7 @@ from lsm.cli.demo.history import Lost, Model
 from lsm.cli.demo.levels import KEYSPACE, copy, load_and_compact
 from lsm.cli.demo.log import read_the_log
 from lsm.cli.demo.plan import Plan
+from lsm.cli.demo.spark import query_in_spark
 from lsm.cli.demo.stage import Stage
 from lsm.cli.exits import BadUsage, ExitCode
 
@@ -27,11 +28,12 @@ def demo(
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the stores there.")] = False,
     scale: Annotated[
-        float, typer.Option(min=0.001, max=20, help="Amount of data; 1 takes some fifteen seconds.")
+        float, typer.Option(min=0.001, max=20, help="Amount of data; 1 takes half a minute.")
     ] = 1.0,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the data, to repeat a run.")] = None,
+    spark: Annotated[bool, typer.Option(help="With the part about Spark, where it is installed.")] = True,
 ) -> None:
-    """Show the product in a minute: write, kill, reopen, compare, read the log, compact.
+    """Show the product in a minute: write, kill, reopen, compare, read the log, compact, query in Spark.
 
     Exit with 1 if anything acknowledged is lost.
     """
@@ -42,7 +44,7 @@ def demo(
         plan = Plan(directory=place, seed=chosen_seed, scale=scale)
         stage.title(f"lsm demo in {place}, seed {plan.seed}")
         try:
-            _play(plan, stage)
+            _play(plan, stage, with_spark=spark)
         except (Lost, lsm.CorruptionError, lsm.BackgroundError) as error:
             stage.failed(f"{error}. The stores are left in {place}")
             raise typer.Exit(ExitCode.NO) from None
@@ -58,12 +60,14 @@ def demo(
             stage.more(f"  lsm {command}")
 
 
-def _play(plan: Plan, stage: Stage) -> None:
+def _play(plan: Plan, stage: Stage, *, with_spark: bool) -> None:
     model = Model(plan.seed)
     kill_again_and_again(plan, stage, model)
     read_beside_the_writer(plan, stage, model)
     read_the_log(plan, stage)
     load_and_compact(plan, stage)
+    if with_spark:
+        query_in_spark(plan, stage)
     copy(plan, stage)
 
 

@@ -27,6 +27,11 @@ class Plan:
         """The copy that follows its log."""
         return self.directory / "follower"
 
+    @property
+    def in_spark(self) -> Path:
+        """The store that Spark writes."""
+        return self.directory / "in-spark"
+
     def scaled(self, count: int) -> int:
         """Return a count of the full demo for this run."""
         return max(1, round(count * self.scale))

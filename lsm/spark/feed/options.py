@@ -94,6 +94,8 @@ def feed_options(options: Mapping[str, str], *, is_stream: bool | None = None) -
     """
     given = Given(options)
     given.refuse_unknown(PLACE + FEED + _SHARED)
+    if is_stream and not is_feed(options):
+        raise InvalidArgument('a stream of a store is its changes; say .option("readChangeFeed", "true")')
     if is_stream is not None:
         _check_kind(options, is_stream=is_stream)
     rows_max = given.get("maxRecordsPerTrigger", whole_number(1, _SEQ_MAX), 0)

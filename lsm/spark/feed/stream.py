@@ -7,7 +7,7 @@ begins with.
 
 import logging
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from lsm.clock import SystemClock
+from lsm.errors import Error
 from lsm.spark.errors import one_line, one_line_each
 from lsm.spark.feed import snapshot
 from lsm.spark.feed.log import FeedLog, Limits
@@ -33,11 +34,31 @@ from lsm.spark.feed.slot import Slot
 
 logger = logging.getLogger("lsm")
 
-_LOOK_AGAIN_SECONDS: Final = 1.0
+_LOOK_AGAIN_SECONDS: Final = 5.0
 """While nothing comes: the directory may have been replaced by another one."""
 _ALL: Final = Limits(None, None)
 
 Json = dict[str, object]
+
+
+class RefusedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # optional, so it has no type here
+    """A stream that cannot be: raises at the first question.
+
+    What is raised while a reader is made, Spark 4.3 replaces by an error of its own about a variable.
+    """
+
+    def __init__(self, error: Error) -> None:
+        self._error = error
+
+    @one_line
+    def _refuse(self, *args: object) -> NoReturn:
+        raise self._error
+
+    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802 - Spark's name
+        """Raise."""
+        self._refuse()
+
+    initialOffset = prepareForTriggerAvailableNow = partitions = read = _refuse  # noqa: N815 - Spark's names
 
 
 class FeedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # optional, so it has no type here

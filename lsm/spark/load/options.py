@@ -52,6 +52,11 @@ def write_options(options: Mapping[str, str], *, is_stream: bool = False) -> Wri
     given = Given(options)
     # A table of the catalog has the options of its reads, too.
     given.refuse_unknown((*PLACE, *WRITE, *_SPARKS_STREAM), also=READ)
+    if not {"path", "paths"} & {name.lower() for name in options}:
+        raise InvalidArgument(
+            'no path: say .save("path of a store"); to a table of its catalog Spark writes without the '
+            "options that it has, so say INSERT INTO t WITH (path='...'), or insert into a temporary view"
+        )
     paths = given.paths()
     if len(paths) > 1:
         raise InvalidArgument("a write goes to one store; there are several paths")
