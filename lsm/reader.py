@@ -17,12 +17,13 @@ from lsm.log.samples import SeenSamples
 from lsm.log_columns import read_writes
 from lsm.manifest import read_current, read_manifest
 from lsm.options import OptionValue
-from lsm.recovery import open_tables, sound_version, stored_options
+from lsm.recovery import check_named, open_tables, stored_options
 from lsm.segments import read_segment
 from lsm.state import Generation, State
 from lsm.version import SegmentMeta, Version, VersionEdit
 
 _TRIES = 100
+_TRIES_BESIDE_A_WRITER = 1000
 _TRIES_OF_ONE_VERSION = 4
 
 
@@ -68,9 +69,11 @@ class LiveReader:
         """Move the store's views to what is durable now."""
         tries, same, last = 0, 0, None
         while True:
-            version = sound_version(self._fs, self.read_version)
+            version = self.read_version()
             try:
+                # The files first, as they may go at any moment; what they were named by can be checked after.
                 found = self._load(state.tables, version)
+                check_named(self._fs, version, self.read_version)
                 break
             except CorruptionError:
                 # Real damage stays.  A file that the writer has removed shows in the next version, and a
@@ -78,7 +81,7 @@ class LiveReader:
                 tries += 1
                 same = same + 1 if version == last else 1
                 last = version
-                if same == _TRIES_OF_ONE_VERSION or tries == _TRIES:
+                if same == _TRIES_OF_ONE_VERSION or tries == _TRIES_BESIDE_A_WRITER:
                     raise
                 self._clock.sleep(0.001)
         self._install(state, version, *found)

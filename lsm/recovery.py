@@ -226,7 +226,11 @@ def unnamed_segments(fs: FileSystem, version: Version) -> set[int]:
 
 def sound_version(fs: FileSystem, read: Callable[[], Version]) -> Version:
     """Return what the manifest says beside a writer, once it is sure that no edit of it is lost."""
-    version = read()
+    return check_named(fs, read(), read)
+
+
+def check_named(fs: FileSystem, version: Version, read: Callable[[], Version]) -> Version:
+    """Raise if an edit of the manifest is lost, beside a writer who goes on; return the version it is at."""
     suspects = unnamed_segments(fs, version)
     while suspects:
         # The log may have been rotated since the manifest was read.  What had records then must be named now;
