@@ -1,11 +1,8 @@
-"""Benchmarks of the store, beside its peers and alone.
+"""Benchmarks: this store beside its peers, with the same data, on the same machine, in the same run.
 
-    python -m bench compare      the same workloads on this store and on RocksDB, LevelDB, LMDB and SQLite
-    python -m bench background   speed of flush and compaction, and the pauses that they cause
-    python -m bench memory       time and memory to open a large store
-    python -m bench log          reading the log: changes, seeking, a follower, readers that wait for more
+Run `python -m bench`.  One folder a command, and what they share beside them.
 
-A *workload* (`bench.workloads`) makes its input, then does one thing to an open *store*; an *engine*
-(`bench.engines`) makes stores.  Input comes from a seed (`bench.data`), so every engine gets the same.  Rates
-are of this machine at this moment: only ratios inside one run mean anything.
+Input comes from a seed (`bench.data`), so every engine (`bench.peers`) gets the same.  Every command prints
+sheets (`bench.sheet`) and writes one kind of result file (`bench.result`).  Rates are of this machine at this
+moment: only ratios inside one run mean anything.
 """

@@ -9,17 +9,18 @@ from typing import Any, NoReturn, TypeVar, get_type_hints
 import typer
 from rich.console import Console
 
-from bench.background import measure_background
-from bench.background_report import background_sheets
-from bench.compare import Comparison
-from bench.compare_report import compare_sheets
+from bench.background.measure import measure_background
+from bench.background.sheets import background_sheets
+from bench.compare.comparison import Comparison
+from bench.compare.empty import loop_costs
+from bench.compare.outcome import compare_json, outcomes
+from bench.compare.sheets import compare_sheets
+from bench.compare.workloads import find_workloads
 from bench.data import Data
-from bench.empty import loop_costs
-from bench.engines import find_peers, ours, split_names
-from bench.log import measure_log
-from bench.log_report import log_sheets
-from bench.memory import measure_memory, memory_sheet
-from bench.outcome import compare_json, outcomes
+from bench.log.measure import measure_log
+from bench.log.sheets import log_sheets
+from bench.memory.measure import measure_memory, memory_sheet
+from bench.peers.engines import find_peers, ours, split_names
 from bench.progress import shown_progress
 from bench.result import new_result, write_result
 from bench.settings import (
@@ -32,7 +33,6 @@ from bench.settings import (
     SparkSettings,
 )
 from bench.sheet import Sheet, show
-from bench.workloads import find_workloads
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -131,8 +131,8 @@ def memory(settings: MemorySettings) -> None:
 def spark(settings: SparkSettings) -> None:
     """Measure reading into Spark, beside Parquet and RocksDB.  Needs the extra "spark"."""
     try:
-        from bench.spark import measure_spark
-        from bench.spark_report import spark_sheets
+        from bench.spark.measure import measure_spark
+        from bench.spark.sheets import spark_sheets
     except ImportError as error:
         _refuse(ValueError(f"{error}; pip install 'lsmlog[spark]'"))
     result = new_result("spark", settings)

@@ -35,7 +35,7 @@ TYPE_CHECKERS_OWN = {"typing_extensions", "_typeshed"}
 LEAVES = ("lsm.cli", "lsm.spark", "lsm.aio")
 # Spark looks for a package of this name, which has to hand it the leaf; the bench measures the leaf; some
 # commands start it.
-OF_SPARK = ("pyspark_lsm", "bench.spark", "bench.spark_load", "lsm.cli.spark_session")
+OF_SPARK = ("pyspark_lsm", "bench.spark", "lsm.cli.spark_session")
 SIMULATOR = "compaction.simulate"
 
 # Files are touched by the file system seam; the command line and the bench are users, not engine.

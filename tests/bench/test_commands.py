@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.cli import app
-from bench.compare import Comparison
+from bench.compare.comparison import Comparison
 
 TINY = ["--keys", "400", "--value-bytes", "20"]
 
@@ -40,7 +40,7 @@ def test_compare_prints_sheets_and_writes_a_result(bench, tmp_path, seed):
 
 def test_compare_names_a_peer_that_is_missing(bench, monkeypatch):
     monkeypatch.setitem(sys.modules, "lmdb", None)
-    monkeypatch.delitem(sys.modules, "bench.peer_lmdb", raising=False)
+    monkeypatch.delitem(sys.modules, "bench.peers.peer_lmdb", raising=False)
 
     result = bench("compare", *TINY, "--workloads", "fillsync", "--peers", "lmdb", "--repeats", "1")
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bench.compare import WrongAnswer
-from bench.empty import loop_costs
-from bench.engines import UnknownName, ours
-from bench.workloads import LOAD, WORKLOADS, find_workloads
+from bench.compare.comparison import WrongAnswer
+from bench.compare.empty import loop_costs
+from bench.compare.workloads import LOAD, WORKLOADS, find_workloads
+from bench.peers.engines import UnknownName, ours
 from tests.bench.stores import INSTALLED, tiny_comparison, tiny_data
 
 

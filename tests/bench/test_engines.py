@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from bench.compare.loops import put_by_threads, put_each
 from bench.data import cut
-from bench.engines import PEERS, UnknownName, find_peers, split_names
-from bench.loops import put_by_threads, put_each
+from bench.peers.engines import PEERS, UnknownName, find_peers, split_names
 from bench.settings import CompareSettings
 from tests.bench.stores import INSTALLED, tiny_data
 
@@ -96,7 +96,7 @@ def test_sqlite_is_always_there():
 
 def test_a_peer_that_is_not_installed_is_named_and_the_others_go_on(monkeypatch):
     monkeypatch.setitem(sys.modules, "plyvel", None)
-    monkeypatch.delitem(sys.modules, "bench.peer_plyvel", raising=False)
+    monkeypatch.delitem(sys.modules, "bench.peers.peer_plyvel", raising=False)
 
     found, missing = find_peers(["plyvel", "sqlite3"])
 

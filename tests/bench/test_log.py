@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from bench.child import started
 from bench.cli import app
-from bench.log_tailing import Tailing, _Round
+from bench.log.tailing import Tailing, _Round
 from bench.measure import Spread
 
 TINY = ["--keys", "3000", "--value-bytes", "20", "--log-bytes", "400000", "--seeks", "5"]
@@ -42,7 +42,7 @@ def test_log_measures_everything(tmp_path, seed):
 
 def test_a_peer_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rocksdict", None)
-    monkeypatch.delitem(sys.modules, "bench.peer_rocksdict", raising=False)
+    monkeypatch.delitem(sys.modules, "bench.peers.peer_rocksdict", raising=False)
 
     result = CliRunner().invoke(app, ["log", *TINY, *SHORT, "--directory", str(tmp_path)])
 
@@ -97,6 +97,6 @@ def test_a_process_that_fails_is_no_figure(tmp_path):
 
     with (
         pytest.raises(RuntimeError, match="before it was ready"),
-        started("bench.log_reader", missing) as child,
+        started("bench.log.reader", missing) as child,
     ):
         child.wait_ready()

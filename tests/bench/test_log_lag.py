@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.log_lag import lag_of
+from bench.log.lag import lag_of
 
 WRITTEN = [(10.0, 0), (11.0, 100), (12.0, 200), (13.0, 300)]
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.compare import Figures
-from bench.compare_report import compare_sheets
-from bench.engines import ours
+from bench.compare.comparison import Figures
+from bench.compare.outcome import YARDSTICK, compare_json, outcomes, verdict
+from bench.compare.sheets import compare_sheets
+from bench.compare.workloads import find_workloads
 from bench.measure import Spread, Timing
-from bench.outcome import YARDSTICK, compare_json, outcomes, verdict
+from bench.peers.engines import ours
 from bench.sheet import plain
-from bench.workloads import find_workloads
 from tests.bench.stores import tiny_comparison
 
 

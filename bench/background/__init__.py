@@ -1,0 +1,1 @@
+"""`background`: flush and compaction, and the pauses they cause."""

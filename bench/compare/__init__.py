@@ -1,0 +1,1 @@
+"""`compare`: the same workloads on this store and on its peers, in one run."""

@@ -1,0 +1,1 @@
+"""`log`: reading, seeking, following and tailing the log."""

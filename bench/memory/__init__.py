@@ -1,0 +1,1 @@
+"""`memory`: time and memory to open a large store."""

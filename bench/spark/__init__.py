@@ -1,0 +1,1 @@
+"""`spark`: reading into Spark and loading from it, beside Parquet and RocksDB."""
