@@ -2,11 +2,17 @@
 
 import typer
 
+from bench.amplify.command import amplify
 from bench.background.command import background
 from bench.compare.command import compare
+from bench.compare_runs.command import compare_runs
 from bench.log.command import log
 from bench.memory.command import memory
+from bench.report.command import report
+from bench.run.command import run
+from bench.simulate.command import simulate
 from bench.spark.command import spark
+from bench.sweep.command import sweep
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -16,7 +22,14 @@ app = typer.Typer(
 )
 
 _PANELS = {
+    "Amplification": (
+        amplify,
+        sweep,
+        simulate,
+    ),
+    "One workload": (run,),
     "Beside others": (compare, spark),
+    "Results": (report, compare_runs),
     "Parts of the store": (background, memory, log),
 }
 for _panel, _commands in _PANELS.items():

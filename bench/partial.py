@@ -4,8 +4,6 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import lsm
-
 INTERRUPTED = "interrupted"
 DISK_FULL = "disk full"
 EXIT_CODES = {INTERRUPTED: 130, DISK_FULL: 3}
@@ -19,7 +17,7 @@ def kept(result: dict[str, object]) -> Iterator[None]:
     except KeyboardInterrupt:
         mark(result, INTERRUPTED)
     except OSError as error:
-        if not isinstance(error, lsm.DiskFull) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not _is_disk_full(error):
             raise
         mark(result, DISK_FULL)
 
@@ -28,3 +26,11 @@ def mark(result: dict[str, object], reason: str) -> None:
     """Say in a result that it is partial, and why."""
     result["complete"] = False
     result["stopped_by"] = reason
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    """Whether there was no more room, perhaps for the background, whose failure a store then reports."""
+    if error is None:
+        return False
+    is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return is_full or _is_disk_full(error.__cause__)

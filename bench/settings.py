@@ -9,6 +9,7 @@ import typer
 
 MIB = 1024 * 1024
 QUICK_KEYS = 100_000
+QUICK_AMPLIFY_KEYS = 50_000
 MEMTABLE_BYTES_MAX = 32 * MIB
 _MEMTABLE_BYTES_MIN = 64 * 1024
 _PLACES = ("directory", "out")  # of this machine, and nobody else's business
@@ -59,7 +60,24 @@ class CompareSettings(Shape):
         int,
         typer.Option(min=0, help="Memtable of every engine; 0 takes a quarter of the data, up to 32 MiB."),
     ] = 0
-    quick: Annotated[bool, typer.Option("--quick", help=f"{QUICK_KEYS:,} keys instead.")] = False
+    amplify_keys: Annotated[
+        int, typer.Option(min=0, help="Entries of the part about amplification; 0 leaves it out.")
+    ] = 400_000
+    amplify_memtable_bytes: Annotated[
+        int, typer.Option(min=64 * 1024, max=MEMTABLE_BYTES_MAX, help="Memtable in that part.")
+    ] = 1280 * 1024
+    amplify_at_full_speed: Annotated[
+        bool,
+        typer.Option(
+            "--amplify-at-full-speed",
+            help="Do not wait in that part for compaction to keep up with the puts.",
+        ),
+    ] = False
+    level_ratio: Annotated[int, typer.Option(min=2, max=100, help="Level ratio in that part.")] = 10
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help=f"{QUICK_KEYS:,} keys instead, {QUICK_AMPLIFY_KEYS:,} in that part."),
+    ] = False
 
     @property
     def store(self) -> "StoreSettings":
@@ -131,3 +149,8 @@ class StoreSettings:
     """What the workloads will store: LMDB must know its largest size beforehand."""
     bloom_bits: int = 10
     table_bytes: int = 32 * MIB
+    level_ratio: int = 10
+    base_bytes: int = 0
+    """The level that L0 is merged into, where it can be set; 0 leaves it to the engine."""
+    counts_work: bool = False
+    """Whether an engine whose account of its work costs something keeps it all the same."""

@@ -10,14 +10,14 @@ from pathlib import Path
 
 QUIET_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
-_SETTLE_SECONDS_MAX = 300.0
+SETTLE_SECONDS_MAX = 300.0
 
 
 def settle(directory: Path, quiet_seconds: float = QUIET_SECONDS) -> float:
     """Return when nothing has changed for `quiet_seconds`, with the seconds until the last change."""
     started = changed = time.monotonic()
     before = _files(directory)
-    while (now := time.monotonic()) - changed < quiet_seconds and now - started < _SETTLE_SECONDS_MAX:
+    while (now := time.monotonic()) - changed < quiet_seconds and now - started < SETTLE_SECONDS_MAX:
         time.sleep(min(_LOOK_SECONDS, quiet_seconds))
         files = _files(directory)
         if files != before:

@@ -5,18 +5,27 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 _STYLES = {"ahead": "green", "met": "green", "behind": "red", "missed": "red"}
 
 
 @dataclass(slots=True)
 class Sheet:
-    """A title, a head, rows of text, and notes below.  The first column is text, the others are figures."""
+    """A title, a head, rows of text, and notes below.
+
+    The first column is text, the others are figures, perhaps but for the last.
+    """
 
     title: str
     head: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    is_last_text: bool = False
+
+    def is_text(self, column: int) -> bool:
+        """Tell whether a column holds text, which begins at its left."""
+        return column == 0 or (self.is_last_text and column == len(self.head) - 1)
 
 
 def show(sheet: Sheet, console: Console) -> None:
@@ -37,7 +46,7 @@ def plain(sheet: Sheet) -> str:
     text = [sheet.title]
     for line in lines:
         cells = [
-            cell.ljust(width) if at == 0 else cell.rjust(width)
+            cell.ljust(width) if sheet.is_text(at) else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         text.append("  " + "  ".join(cells).rstrip())
@@ -45,14 +54,15 @@ def plain(sheet: Sheet) -> str:
 
 
 def _ruled(sheet: Sheet) -> Table:
-    table = Table(title=sheet.title, title_justify="left", title_style="bold")
+    table = Table(title=Text(sheet.title), title_justify="left", title_style="bold")
     for at, name in enumerate(sheet.head):
-        table.add_column(name, justify="left" if at == 0 else "right", overflow="fold")
+        table.add_column(name, justify="left" if sheet.is_text(at) else "right", overflow="fold")
     for row in sheet.rows:
         table.add_row(*map(_styled, row))
     return table
 
 
-def _styled(cell: str) -> str:
-    style = next((_STYLES[word] for word in reversed(cell.split()) if word in _STYLES), None)
-    return cell if style is None else f"[{style}]{cell}[/{style}]"
+def _styled(cell: str) -> Text:
+    """A cell as it is: what comes from a file may look like markup."""
+    style = next((_STYLES[word] for word in reversed(cell.split()) if word in _STYLES), "")
+    return Text(cell, style=style)

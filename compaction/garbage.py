@@ -2,9 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from compaction.levels import reclaimable
 from sstable import TableMeta
+
+
+class Limits(Protocol):
+    """A policy, as far as garbage is concerned."""
+
+    @property
+    def tombstone_share(self) -> float: ...
+    @property
+    def tombstone_age_seconds(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +25,16 @@ class GarbageRules:
     age_seconds: float
     now_us: int
     oldest_snapshot: int | None
+
+    @classmethod
+    def of(cls, limits: Limits, now_us: int, oldest_snapshot: int | None) -> "GarbageRules":
+        """The rules of a policy at this moment."""
+        return cls(
+            share=limits.tombstone_share,
+            age_seconds=limits.tombstone_age_seconds,
+            now_us=now_us,
+            oldest_snapshot=oldest_snapshot,
+        )
 
     def ripeness(self, tables: Sequence[TableMeta]) -> str | None:
         """What about the tombstones of `tables` asks for bringing them down, if anything does."""

@@ -39,6 +39,8 @@ class LeveledPolicy:
     l0_tables_max: int = 4
     base_bytes: int = 256 * MIB
     """The base level never needs to be larger: past that, another level is put above it."""
+    upper_bytes_min: int = 0
+    """No level above the last two has a smaller target."""
     table_bytes_max: int = 32 * MIB
     """Where outputs are cut; whoever runs the plans must cut them there."""
     levels_max: int = 7
@@ -55,12 +57,7 @@ class LeveledPolicy:
     ) -> CompactionPlan | None:
         """The most pressing compaction, or None if every level is within its target and free of garbage."""
         levels = padded(levels, self.levels_max)
-        garbage = GarbageRules(
-            share=self.tombstone_share,
-            age_seconds=self.tombstone_age_seconds,
-            now_us=now_us,
-            oldest_snapshot=oldest_snapshot,
-        )
+        garbage = GarbageRules.of(self, now_us, oldest_snapshot)
         chooser = _Chooser(self, levels, busy, garbage)
         plans = chain(chooser.size_plans(), chooser.tombstone_plans(), chooser.joining_plans())
         return next(filter(BusyRanges(levels, busy).leave_free, plans), None)
@@ -76,7 +73,8 @@ class LeveledPolicy:
         sizes = [0.0] * len(levels)
         sizes[base_level] = float(max(map(level_bytes, levels[1:])))
         while base_level > 1 and sizes[base_level] > self.base_bytes:
-            sizes[base_level - 1] = sizes[base_level] / self.level_ratio
+            least = self.upper_bytes_min if base_level < len(levels) - 1 else 0
+            sizes[base_level - 1] = max(sizes[base_level] / self.level_ratio, least)
             base_level -= 1
         return Targets(base_level, tuple(sizes))
 

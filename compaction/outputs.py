@@ -15,6 +15,12 @@ from sstable import Columns, TableMeta
 # smaller pieces.
 FULL_SHARE = 16
 
+BORDER_SHARE = 8
+"""A table above the last level ends at the first border of the level below from this part of its size on.
+
+Then it lies over whole tables, none of which its own merge rewrites for the sake of a neighbour's keys.
+"""
+
 
 class TableSink(Protocol):
     """A table being written.  Whoever makes sinks also removes what a failed job leaves of them."""
@@ -39,7 +45,9 @@ class Outputs:
         self._tables: list[TableMeta] = []
         self._sink: TableSink | None = None
         self._stop: bytes | None = None
+        self._is_at_border = False
         self._last_key: bytes | None = None
+        self._written_key = b""
 
     def add(self, columns: Columns) -> None:
         """Write sorted entries, whose keys are all above those written before."""
@@ -51,8 +59,9 @@ class Outputs:
         self.entries += len(columns)
         while len(columns):
             sink = self._sink_for(columns.key(0))
-            count = self._fitting(columns, self._table_bytes_max - sink.size_estimate)
+            count = self._fitting(columns, self._room(sink))
             sink.add(columns.slice(0, count))
+            self._written_key = columns.key(count - 1)
             columns = columns.slice(count, len(columns))
 
     def finish(self) -> tuple[TableMeta, ...]:
@@ -62,18 +71,31 @@ class Outputs:
 
     def _sink_for(self, key: bytes) -> TableSink:
         """The current table if it takes `key`, else a new one."""
+        if self._sink is not None and not self._is_at_border and self._has_body(self._sink):
+            self._stop = earlier(self._stop, next_border(self._grandparents, self._written_key))
+            self._is_at_border = True
         is_past = self._stop is not None and key >= self._stop
         if self._sink is not None and (is_past or self._is_full(self._sink)):
             self._finish_table()
         if self._sink is None:
             self._sink = self._create()
             self._stop = grandparents_stop(self._grandparents, key, self._table_bytes_max)
+            self._is_at_border = not self._grandparents
         return self._sink
 
     def _finish_table(self) -> None:
         if self._sink is not None:
             self._tables.append(self._sink.finish())
             self._sink = None
+
+    def _room(self, sink: TableSink) -> int:
+        """What to add before looking again where the table ends."""
+        size = self._table_bytes_max if self._is_at_border else self._table_bytes_max // BORDER_SHARE
+        return size - sink.size_estimate
+
+    def _has_body(self, sink: TableSink) -> bool:
+        """Whether the table is large enough to end at a border."""
+        return sink.size_estimate >= body_bytes(self._table_bytes_max)
 
     def _is_full(self, sink: TableSink) -> bool:
         return self._table_bytes_max - sink.size_estimate <= self._table_bytes_max // FULL_SHARE
@@ -90,6 +112,23 @@ class Outputs:
         if self._stop is not None and columns.key(count - 1) >= self._stop:
             count = bisect_left(keys, self._stop, hi=count, key=columns.key)
         return count
+
+
+def body_bytes(table_bytes_max: int) -> int:
+    """How large a table must be to end at a border: nearly, as with `FULL_SHARE`, and for the same reason."""
+    least = table_bytes_max // BORDER_SHARE
+    return least - least // FULL_SHARE
+
+
+def earlier(one: bytes | None, other: bytes | None) -> bytes | None:
+    """The earlier of two stops, of which None is none."""
+    return min((stop for stop in (one, other) if stop is not None), default=None)
+
+
+def next_border(grandparents: Run, key: bytes) -> bytes | None:
+    """Where the first table of the level below begins that is wholly behind `key`."""
+    at = bisect_right(grandparents, key, key=lambda table: table.smallest)
+    return grandparents[at].smallest if at < len(grandparents) else None
 
 
 def grandparents_stop(grandparents: Run, key: bytes, table_bytes_max: int) -> bytes | None:

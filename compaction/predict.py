@@ -5,16 +5,16 @@ come to within a fifth of the simulator, and so of the store.  Not for skewed or
 """
 
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 from math import ceil, sqrt
 
 from compaction.shape import Shape
 
-OVERLAP_SHARE = 0.57
+OVERLAP_SHARE = 0.5
 """A table that goes down is merged with this share of `level_ratio` times its bytes.
 
-Less than 1 as the table with the least below is taken, and the level below is not always full;
-RocksDB reports about 6 for a ratio of 10.
+Where the level was emptied last there is little of it, and where it was not for long there is twice as much
+as on average: that is what is taken, the table with the least below for each byte of its own.
 """
 
 
@@ -42,22 +42,28 @@ def predict(shape: Shape, data_bytes: float, flush_bytes: float) -> Predicted:
 
 def level_sizes(shape: Shape, data_bytes: float) -> list[float]:
     """The targets of a leveled tree, from the base level down."""
-    base_bytes = max(shape.table_bytes_max, 4 * shape.l0_tables_max * shape.memtable_bytes)
     sizes = [data_bytes]
-    while sizes[0] > base_bytes and len(sizes) < shape.levels_max - 1:
-        sizes.insert(0, sizes[0] / shape.level_ratio)
+    while sizes[0] > shape.base_bytes and len(sizes) < shape.levels_max - 1:
+        least = shape.upper_bytes_min if len(sizes) > 1 else 0
+        sizes.insert(0, max(sizes[0] / shape.level_ratio, least))
     return sizes
 
 
 def _leveled(shape: Shape, data_bytes: float, l0_bytes: float) -> Predicted:
-    base, *deeper = level_sizes(shape, data_bytes)
-    overlap = OVERLAP_SHARE * shape.level_ratio
-    if not deeper:
+    sizes = level_sizes(shape, data_bytes)
+    if len(sizes) == 1:
         # All of it is there already: the level comes out as large as it went in.
-        return Predicted(flush=1.0, l0=max(1.0, base / l0_bytes), deeper=())
-    return Predicted(
-        flush=1.0, l0=1 + base / l0_bytes, deeper=(*(1 + overlap for _ in deeper[:-1]), overlap)
-    )
+        return Predicted(flush=1.0, l0=max(1.0, data_bytes / l0_bytes), deeper=())
+    costs, flow = [], 1.0
+    for upper_bytes, lower_bytes in pairwise(sizes):
+        ratio = lower_bytes / upper_bytes
+        # L0 comes all at once, so that a level is above its target by half of it on average.
+        fill = upper_bytes / (upper_bytes + l0_bytes / 2)
+        # What is overwritten while it waits in a level goes no further.
+        flow *= 1 - 1 / (2 * ratio)
+        # The last level does not grow by what comes; the others do until it goes on.
+        costs.append(flow * (1 + OVERLAP_SHARE * ratio * fill))
+    return Predicted(flush=1.0, l0=1 + sizes[0] / l0_bytes, deeper=(*costs[:-1], costs[-1] - flow))
 
 
 def _tiered(shape: Shape, data_bytes: float, l0_bytes: float) -> Predicted:

@@ -28,14 +28,36 @@ class Shape:
     table_bytes_max: int = 32 * MIB
     tombstone_age_seconds: float = 24 * 3600.0
 
+    @property
+    def base_bytes(self) -> int:
+        """How large the base level of a leveled tree may be.
+
+        Three times L0 keeps the write amplifications of both low.
+        """
+        return max(self.table_bytes_max, 3 * self.l0_tables_max * self.memtable_bytes)
+
+    @property
+    def upper_bytes_min(self) -> int:
+        """How large a level of a leveled tree is at least, but for the last two: half as much again as L0.
+
+        A smaller one is filled and emptied by every merge of L0 and saves nothing; and a small part of
+        the data is so little that its space does not matter.
+        """
+        return 3 * self.l0_tables_max * self.memtable_bytes // 2
+
+    @property
+    def flush_table_bytes_max(self) -> int:
+        """Where tables of L0 are cut: hardly ever, since L0 is emptied by their number."""
+        return max(self.table_bytes_max, 2 * self.memtable_bytes)
+
     def make_policy(self) -> Policy:
         """The policy with these settings."""
         if self.policy == "leveled":
             return LeveledPolicy(
                 level_ratio=self.level_ratio,
                 l0_tables_max=self.l0_tables_max,
-                # A base level of four times L0 keeps both of their write amplifications low.
-                base_bytes=max(self.table_bytes_max, 4 * self.l0_tables_max * self.memtable_bytes),
+                base_bytes=self.base_bytes,
+                upper_bytes_min=min(self.upper_bytes_min, self.base_bytes),
                 table_bytes_max=self.table_bytes_max,
                 levels_max=self.levels_max,
                 tombstone_age_seconds=self.tombstone_age_seconds,

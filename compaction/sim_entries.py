@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from compaction.levels import KeyRange, Run, united
-from compaction.outputs import FULL_SHARE, grandparents_stop
+from compaction.outputs import BORDER_SHARE, FULL_SHARE, body_bytes, grandparents_stop, next_border
 from compaction.run import WINDOW_BYTES
 from compaction.streams import Writes
 from sstable.columns import BoolArray, IndexArray
@@ -124,15 +124,27 @@ class Cutter:
         cuts, at = [0], 0
         while at < len(entries):
             stop, estimate = self._stop(entries, at), 0.0
-            while at < stop and estimate < self.table_bytes_max * (1 - 1 / FULL_SHARE):
+            is_at_border, full_bytes = not self.grandparents, self.table_bytes_max
+            while at < stop and estimate < full_bytes * (1 - 1 / FULL_SHARE):
+                if not is_at_border and estimate >= body_bytes(full_bytes):
+                    stop, is_at_border = min(stop, self._border(entries, at)), True
+                    continue
+                room = (full_bytes if is_at_border else full_bytes // BORDER_SHARE) - estimate
                 window_end = (int(ends[at]) // window_bytes + 1) * window_bytes
-                limit = min(int(ends[at] + self.table_bytes_max - estimate), window_end)
+                limit = min(int(ends[at] + room), window_end)
                 until = min(stop, max(at + 1, int(np.searchsorted(ends, limit, "right")) - 1))
                 added = until - at
                 estimate += float(ends[until] - ends[at]) + self.entry_bytes * added * self.sample
                 at = until
             cuts.append(at)
         return cuts
+
+    def _border(self, entries: Entries, at: int) -> int:
+        """Where a table whose last entry is the one before `at` may end at a border of the level below."""
+        border = next_border(self.grandparents, key_of(int(entries.keys[at - 1])))
+        if border is None:
+            return len(entries)
+        return int(np.searchsorted(entries.keys, number_of(border), "left"))
 
     def _stop(self, entries: Entries, at: int) -> int:
         """Where a table that begins at entry `at` must end not to lie over too much of the level below."""

@@ -52,6 +52,8 @@ class _Job:
     seqs: tuple[int, int]
     runs: int
     plan: CompactionPlan | None = None
+    table_bytes_max: int = 0
+    """Where tables are cut, if not where all others are."""
 
 
 class SimTree:
@@ -79,6 +81,17 @@ class SimTree:
         """Bytes of all tables."""
         return sum(map(level_bytes, self.levels))
 
+    def load(self, writes: Writes) -> None:
+        """Begin with a last level that holds these, one write a key; nothing is counted as written."""
+        if len(writes) == 0:
+            return
+        entries, last = sorted_entries(writes), len(self.levels) - 1
+        count = len(entries) * self._costs.sample
+        job = _Job(self._filters.bits(self.levels, last, count), (self._seq, self._seq + count), runs=1)
+        self._seq += count
+        self.levels = (*self.levels[:last], tuple(self._written(entries, job)))
+        self.peak_bytes = self.table_bytes
+
     def flush(self, writes: Writes, count: int) -> None:
         """A memtable of so many writes, of which `writes` are the sample, becomes tables of L0."""
         seqs = self._seq, self._seq + count
@@ -87,7 +100,8 @@ class SimTree:
             return
         entries = sorted_entries(writes)
         bits = self._filters.bits(self.levels, 0, len(entries) * self._costs.sample)
-        tables = self._written(entries, _Job(bits, seqs, runs=1))
+        job = _Job(bits, seqs, runs=1, table_bytes_max=self._shape.flush_table_bytes_max)
+        tables = self._written(entries, job)
         # Newest first; tables of one flush share no key, so their order means nothing.
         self.levels = (tuple(tables) + self.levels[0], *self.levels[1:])
         self.flushes += 1
@@ -121,11 +135,11 @@ class SimTree:
         return sum(map(wrong_answers, run)) / sum(table.distinct_keys for table in run)
 
     def _merge(self, plan: CompactionPlan) -> list[TableMeta]:
-        tables = plan.tables
+        tables, numbers = plan.tables, plan.input_numbers
         everything = merged([self._tables[table.number].entries for table in tables])
         keys = sum(table.distinct_keys for table in tables)
         job = _Job(
-            self._filters.bits(self.levels, plan.output_level, keys, plan.input_numbers),
+            self._filters.bits(self.levels, plan.output_level, keys, numbers),
             (min(table.min_seq for table in tables), max(table.max_seq for table in tables)),
             len(plan.inputs),
             plan,
@@ -135,14 +149,14 @@ class SimTree:
         self.merges += 1
         self.merged_bytes[plan.output_level] += level_bytes(outputs)
         for level, run in enumerate(self.levels):
-            self.read_bytes[level] += level_bytes(t for t in run if t.number in plan.input_numbers)
+            self.read_bytes[level] += level_bytes(t for t in run if t.number in numbers)
         for table in tables:
             del self._tables[table.number]
         return outputs
 
     def _written(self, entries: Entries, job: _Job) -> list[TableMeta]:
         cutter = Cutter(
-            table_bytes_max=self._shape.table_bytes_max,
+            table_bytes_max=job.table_bytes_max or self._shape.table_bytes_max,
             entry_bytes=self._costs.entry_bytes_while_written(job.bits_per_key),
             sample=self._costs.sample,
             runs=job.runs,

@@ -9,20 +9,24 @@ age of tombstones), several keyspaces, and how well data compresses, which has t
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 import numpy as np
 
 from compaction import monkey, predict, theory
 from compaction.levels import level_bytes
+from compaction.replay import replayed
 from compaction.shape import PolicyName, Shape
 from compaction.sim_entries import Costs
 from compaction.sim_tree import BloomSharing, Filters, SimTree
 from compaction.streams import Distribution, Synthetic, Writes, recorded, total_bytes
-from sstable.columns import BoolArray, IndexArray
+from compaction.trace import SEGMENT_BYTES, Trace, is_in_sample, joined, thinned
+from sstable import Columns
 
 __all__ = [
     "BloomSharing",
+    "Columns",
     "Costs",
     "Distribution",
     "Figures",
@@ -30,25 +34,28 @@ __all__ = [
     "PolicyName",
     "Settings",
     "Shape",
+    "Steady",
     "Synthetic",
+    "Trace",
     "Writes",
     "monkey",
     "predict",
     "recorded",
+    "replayed",
     "run",
+    "steady",
     "theory",
+    "thinned",
     "timeline",
     "total_bytes",
 ]
 
-_SEGMENT_BYTES = 64
-"""Header of a log segment."""
+_MARKS = 37
+"""How often the state of a store is looked at for an average."""
 _RECORD_BYTES = 36
 """Header of a log record."""
 _LENGTHS_BYTES = 12
 """What the log adds to a write of its own; in a batch 8, and 4 for the batch."""
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_MIX_SHIFT = np.uint64(33)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,16 +115,79 @@ class Figures:
         """Bytes in tables over live bytes."""
         return self.table_bytes / max(1, self.live_bytes)
 
+    def since(self, earlier: "Figures") -> "Figures":
+        """What was written between an earlier moment and this one, and the state as it is now."""
+        return replace(
+            self,
+            user_bytes=self.user_bytes - earlier.user_bytes,
+            flushed_bytes=self.flushed_bytes - earlier.flushed_bytes,
+            merged_bytes=_more(self.merged_bytes, earlier.merged_bytes),
+            read_bytes=_more(self.read_bytes, earlier.read_bytes),
+            flushes=self.flushes - earlier.flushes,
+            merges=self.merges - earlier.merges,
+            moves=self.moves - earlier.moves,
+        )
 
-def run(stream: Iterable[Writes], settings: Settings | None = None) -> Figures:
-    """Simulate a whole stream; what is left in the last memtable is flushed."""
-    *_, last = timeline(stream, settings or Settings(), every_bytes=2**62)
-    return last
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady:
+    """A store after warm-up: what was written, and the state on average instead of at some moment."""
+
+    figures: Figures
+    """Of what was written after warm-up; the state is that of the end."""
+    log_write_amp: float
+    space_amp: float
+    miss_reads: float
+    runs: float
+    marks: tuple[Figures, ...]
+    """The way there, warm-up included."""
+
+    @property
+    def write_amp(self) -> float:
+        """Bytes of log, flush and compaction over user bytes; the manifest is not in it."""
+        return self.log_write_amp + self.figures.write_amp
 
 
-def timeline(stream: Iterable[Writes], settings: Settings, *, every_bytes: int) -> Iterator[Figures]:
-    """Simulate a stream and yield the figures after about every so many user bytes, and at the end."""
-    tree = SimTree(settings.shape, settings.costs, settings.filters)
+def _more(now: Mapping[int, int], earlier: Mapping[int, int]) -> dict[int, int]:
+    return {level: size for level in now if (size := now[level] - earlier.get(level, 0))}
+
+
+def run(stream: Iterable[Writes] | Trace, settings: Settings | None = None) -> Figures:
+    """Simulate a whole stream; what is left in the last memtable is flushed.
+
+    Of a trace that has to warm up first, the figures are of what comes after that.
+    """
+    warm_bytes = stream.warm_bytes if isinstance(stream, Trace) else 0
+    first, *later = timeline(stream, settings or Settings(), every_bytes=warm_bytes or 2**62)
+    return later[-1].since(first) if later else first
+
+
+def steady(trace: Trace, settings: Settings) -> Steady:
+    """Simulate a trace, and average what changes from flush to flush over what comes after warm-up."""
+    every_bytes = max(1, (trace.user_bytes - trace.warm_bytes) // _MARKS)
+    marks = tuple(timeline(trace, settings, every_bytes=every_bytes))
+    counted = [mark for mark in marks if mark.user_bytes >= trace.warm_bytes] or marks[-1:]
+    first, last = counted[0], counted[-1]
+    is_warm = trace.warm_bytes and last.user_bytes > first.user_bytes
+    return Steady(
+        figures=last.since(first) if is_warm else last,
+        log_write_amp=1 + settings.log_bytes_per_write * trace.count / max(1, trace.user_bytes),
+        space_amp=fmean(mark.space_amp for mark in counted),
+        miss_reads=fmean(mark.miss_reads for mark in counted),
+        runs=fmean(mark.runs for mark in counted),
+        marks=marks,
+    )
+
+
+def timeline(stream: Iterable[Writes] | Trace, settings: Settings, *, every_bytes: int) -> Iterator[Figures]:
+    """Simulate a stream and yield the figures after about every so many user bytes, and at the end.
+
+    A trace knows itself what it is a sample of, and what the store holds at first.
+    """
+    costs = replace(settings.costs, sample=stream.sample) if isinstance(stream, Trace) else settings.costs
+    tree = SimTree(settings.shape, costs, settings.filters)
+    if isinstance(stream, Trace) and stream.loaded is not None:
+        tree.load(stream.loaded)
     user_bytes, next_bytes = 0, every_bytes
     for count, size_bytes, writes in _memtables(stream, settings):
         tree.flush(writes, count)
@@ -125,7 +195,7 @@ def timeline(stream: Iterable[Writes], settings: Settings, *, every_bytes: int) 
         user_bytes += size_bytes
         if user_bytes >= next_bytes:
             yield _figures(tree, user_bytes)
-            next_bytes = user_bytes + every_bytes
+            next_bytes += every_bytes * -(-(user_bytes + 1 - next_bytes) // every_bytes)
     yield _figures(tree, user_bytes)
 
 
@@ -147,51 +217,35 @@ def _figures(tree: SimTree, user_bytes: int) -> Figures:
     )
 
 
-def _memtables(stream: Iterable[Writes], settings: Settings) -> Iterator[tuple[int, int, Writes]]:
+def _memtables(stream: Iterable[Writes] | Trace, settings: Settings) -> Iterator[tuple[int, int, Writes]]:
     """Cut a stream where the log of a memtable is full: number of writes, their bytes, and the sample."""
     sample, full_bytes = settings.costs.sample, settings.shape.memtable_bytes
+    if isinstance(stream, Trace):
+        yield from stream.memtables(full_bytes, settings.log_bytes_per_write, settings.batch)
+        return
     parts: list[Writes] = []
     count = size_bytes = 0
-    log_bytes = float(_SEGMENT_BYTES)
+    log_bytes = float(SEGMENT_BYTES)
     for writes in stream:
         start = 0
         while start < len(writes):
             sizes = writes.sizes[start:]
             log_ends = log_bytes + np.cumsum(sizes + settings.log_bytes_per_write)
-            # The write that fills the log still belongs to it.
-            taken = min(len(sizes), int(np.searchsorted(log_ends, full_bytes, "left")) + 1)
-            parts.append(_sampled(writes, start, start + taken, sample))
+            # The write that fills the log still belongs to it, with all of its batch.
+            taken = int(np.searchsorted(log_ends, full_bytes, "left")) + 1
+            taken = min(len(sizes), taken + -(count + taken) % settings.batch)
+            parts.append(_sampled(writes.take(slice(start, start + taken)), sample))
             count += taken
             size_bytes += int(sizes[:taken].sum())
             log_bytes = float(log_ends[taken - 1])
             start += taken
-            if log_bytes >= full_bytes:
-                yield count, size_bytes, _joined(parts)
-                parts, count, size_bytes, log_bytes = [], 0, 0, float(_SEGMENT_BYTES)
+            if log_bytes >= full_bytes and count % settings.batch == 0:
+                yield count, size_bytes, joined(parts)
+                parts, count, size_bytes, log_bytes = [], 0, 0, float(SEGMENT_BYTES)
     if count:
-        yield count, size_bytes, _joined(parts)
+        yield count, size_bytes, joined(parts)
 
 
-def _sampled(writes: Writes, start: int, stop: int, sample: int) -> Writes:
+def _sampled(writes: Writes, sample: int) -> Writes:
     """All writes of one key in `sample`: which keys is decided by their numbers, whatever the order."""
-    part = slice(start, stop)
-    keys, sizes, deletes = writes.keys[part], writes.sizes[part], writes.deletes[part]
-    if sample == 1:
-        return Writes(keys, sizes, deletes)
-    kept = _is_in_sample(keys, sample)
-    return Writes(keys[kept], sizes[kept], deletes[kept])
-
-
-def _is_in_sample(keys: IndexArray, sample: int) -> BoolArray:
-    mixed = keys.astype(np.uint64) * _MIX
-    mixed ^= mixed >> _MIX_SHIFT
-    chosen: BoolArray = mixed % np.uint64(sample) == 0
-    return chosen
-
-
-def _joined(parts: list[Writes]) -> Writes:
-    return Writes(
-        np.concatenate([part.keys for part in parts]),
-        np.concatenate([part.sizes for part in parts]),
-        np.concatenate([part.deletes for part in parts]),
-    )
+    return writes if sample == 1 else writes.take(is_in_sample(writes.keys, sample))

@@ -26,6 +26,10 @@ class Writes:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def take(self, which: BoolArray | slice) -> "Writes":
+        """Some of them."""
+        return Writes(self.keys[which], self.sizes[which], self.deletes[which])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthetic:

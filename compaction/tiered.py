@@ -39,12 +39,7 @@ class TieredPolicy:
     ) -> CompactionPlan | None:
         """The most pressing compaction, or None if every tier has room and is free of garbage."""
         levels = padded(levels, self.levels_max)
-        garbage = GarbageRules(
-            share=self.tombstone_share,
-            age_seconds=self.tombstone_age_seconds,
-            now_us=now_us,
-            oldest_snapshot=oldest_snapshot,
-        )
+        garbage = GarbageRules.of(self, now_us, oldest_snapshot)
         runs = RunPlans(levels, garbage, ratio=self.level_ratio, table_bytes_max=self.table_bytes_max)
         plans = chain(self._size_plans(runs), runs.tombstone_plans(), runs.joining_plans())
         return next(filter(BusyRanges(levels, busy).leave_free, plans), None)

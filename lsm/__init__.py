@@ -48,7 +48,11 @@ from lsm.errors import (
     ViewNotFound,
     WriteInterrupted,
 )
+from lsm.explain.explanation import Explanation
+from lsm.explain.get import GetExplanation
+from lsm.explain.scan import ScanExplanation
 from lsm.follower import Follower, apply, follow, promote, ship
+from lsm.history import JobRecord
 from lsm.keyspace import Keyspace
 from lsm.log.bootstrap import Bootstrap
 from lsm.log.info import LogInfo, LogSegment
@@ -56,9 +60,11 @@ from lsm.opening import open_store as open
 from lsm.options import Options
 from lsm.snapshot import Snapshot
 from lsm.stats import Stats
+from lsm.tables import TableInfo
 from lsm.transfer import FileOptions, export_store, import_file
 from lsm.verify import Problem, VerifyReport, verify
 from lsm.views import View
+from lsm.work import LevelWork, Work
 
 __all__ = [
     "DB",
@@ -77,16 +83,20 @@ __all__ = [
     "CorruptionError",
     "DiskFull",
     "Error",
+    "Explanation",
     "FileExists",
     "FileOptions",
     "Follower",
     "FollowerError",
     "ForeignLog",
     "ForkedError",
+    "GetExplanation",
     "InvalidArgument",
     "InvalidType",
+    "JobRecord",
     "Keyspace",
     "KeyspaceNotFound",
+    "LevelWork",
     "LockedError",
     "LogCorrupt",
     "LogInfo",
@@ -99,16 +109,19 @@ __all__ = [
     "Options",
     "Problem",
     "ReadOnlyError",
+    "ScanExplanation",
     "Snapshot",
     "Stats",
     "StoreNotFound",
     "StreamCorrupt",
     "TableCorrupt",
+    "TableInfo",
     "UnsupportedFormat",
     "VerifyReport",
     "View",
     "ViewFailed",
     "ViewNotFound",
+    "Work",
     "WriteBatch",
     "WriteInterrupted",
     "apply",

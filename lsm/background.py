@@ -111,6 +111,31 @@ class Background:
                 if self._state.sealed:
                     self._state.changed.wait(0.1)
 
+    def settle(self, timeout: float | None) -> bool:
+        """Return when nothing is to be flushed or compacted; False if that took longer than `timeout`."""
+        state, clock = self._state, self._state.clock
+        until = None if timeout is None else clock.monotonic() + timeout
+        while True:
+            self._check()
+            version, is_busy = state.version, self._is_busy()
+            if not is_busy and self.jobs.next_compaction() is None:
+                # A job that ended meanwhile may have made another one necessary.
+                if state.version is version and not self._is_busy():
+                    return True
+                continue
+            if until is not None and clock.monotonic() >= until:
+                return False
+            if self.mode == "manual":
+                self._work()
+                continue
+            with state.lock:
+                if state.version is version and is_busy == bool(state.sealed or state.busy):
+                    state.changed.wait(0.05)
+
+    def _is_busy(self) -> bool:
+        with self._state.lock:
+            return bool(self._state.sealed or self._state.busy)
+
     def wait_for_room(self, log_bytes: int) -> None:
         """Hold a writer back while flush and compaction are behind."""
         assert self._committer is not None

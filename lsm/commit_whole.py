@@ -65,6 +65,8 @@ class StoreCommitter(Committer):
         state, old = self._state, self.segment
         with state.edit_lock:
             next_seq = max(old.next_seq, (edit.flushed_seq or 0) + 1)
+            # This syncs the directory: with the segment, the names of adopted tables become durable,
+            # before the edit that uses them.
             new = create_segment(state.fs, state.clock, state.version, state.new_number(), next_seq)
             added = (*edit.segments_added, SegmentMeta(number=new.header.number, first_seq=next_seq))
             edit = replace(

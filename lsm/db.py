@@ -21,6 +21,7 @@ from lsm.checkpoint import write_checkpoint
 from lsm.commit_whole import StoreCommitter
 from lsm.consumers import attach_consumers, close_consumers
 from lsm.db_log import LogFace
+from lsm.db_sight import SightFace
 from lsm.errors import (
     ClosedError,
     Error,
@@ -41,7 +42,6 @@ from lsm.recovery import DEFAULT_KEYSPACE, Opened
 from lsm.resume import resume
 from lsm.spaces import create_space
 from lsm.state import NoWriter, Space, State, refusal_of_copy
-from lsm.stats import Stats, collect_stats
 from lsm.version import VersionEdit
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("lsm")
 
 
-class DB(LogFace, Keyspace):
+class DB(LogFace, SightFace, Keyspace):
     """An open store: the default keyspace, and everything that concerns the whole.
 
     Made by `lsm.open`.  A context manager; closing is idempotent, and every use afterwards raises
@@ -194,8 +194,17 @@ class DB(LogFace, Keyspace):
         with self._typed("compacting"):
             for keyspace in list(self._state.version.keyspaces):
                 self._background.compact_range(keyspace, low, high)
-            self._background.jobs.trim()  # how much log is kept may depend on how large the tables are
-            remove_obsolete(self._state)
+            self._background.jobs.tidy()
+
+    def settle(self, timeout: float | None = None) -> bool:
+        """Wait until no flush or compaction is due; False if that takes longer than `timeout` seconds.
+
+        What is in memory stays there: `flush` first to have it in tables, too.
+        """
+        self._writable()
+        assert self._background is not None
+        with self._typed("flushing or compacting"):
+            return self._background.settle(timeout)
 
     def step(self) -> bool:
         """Do one background job in this thread; False if there was nothing to do."""
@@ -240,12 +249,6 @@ class DB(LogFace, Keyspace):
         """Take writes again after the disk was full."""
         with self._typed("starting a new log"):
             resume(self._state, self._writable())
-
-    def stats(self) -> Stats:
-        """Return what there is to know about the store, as values."""
-        self._check_open()
-        with self._typed("looking at files"):
-            return collect_stats(self._state, self._committer, self._background)
 
     @property
     def seq(self) -> int:

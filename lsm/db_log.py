@@ -8,7 +8,9 @@ from lsm.changes import Asked, Change, ChangeColumns, How, Since, read_changes, 
 from lsm.consumers import Consumer, ConsumerInfo, drop_consumer, list_consumers, open_consumer
 from lsm.log.bootstrap import Bootstrap
 from lsm.log.info import LogInfo, log_info
-from lsm.log.source import LogSource, ReaderLog, WriterLog
+from lsm.log.reader_log import ReaderLog
+from lsm.log.source import LogSource
+from lsm.log.writer_log import WriterLog
 from lsm.options import parse_size
 from lsm.views.registry import ViewInfo, Views, check_settings
 from lsm.views.view import View, ViewSettings

@@ -6,6 +6,7 @@ from typing import TypeAlias, cast
 
 from lsm.options import OptionValue
 from lsm.version import Epoch, KeyspaceMeta, SegmentMeta, TableChange, TimeSample, VersionEdit
+from lsm.work import decode_work, encode_work
 from sstable import TableMeta
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
@@ -36,6 +37,7 @@ def encode_edit(edit: VersionEdit) -> bytes:
         "transactions": dict(edit.transactions) or None,
         "epochs": [list(epoch) for epoch in edit.epochs or ()],
         "follows": edit.follows,
+        "work": encode_work(edit.work) or None,
     }
     kept = {name: value for name, value in fields.items() if value is not None and value != []}
     return json.dumps(kept, separators=(",", ":")).encode()
@@ -67,6 +69,7 @@ def decode_edit(data: bytes | memoryview) -> VersionEdit:
             },
             epochs=tuple(_epoch(item) for item in _list(fields, "epochs")) or None,
             follows=_optional_flag(fields, "follows"),
+            work=decode_work(_object(fields.get("work", {}))),
         )
     except RecursionError as error:
         raise ValueError("edit is nested too deeply") from error

@@ -3,16 +3,18 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compaction import CompactionPlan, Levels, plan_full
 from lsm.executor import Executor
 from lsm.filenames import segment_name, table_name
-from lsm.policies import flush_options, merge_options, policy_of
+from lsm.history import JobHistory, JobRecord
+from lsm.policies import flush_options, merge_options, policy_of, shape_of
 from lsm.retention import lagging, outside_limits, unpinned
 from lsm.state import Generation, State
 from lsm.tasks import CompactionTask, FlushTask, Output, TaskResult
 from lsm.version import SegmentMeta, TableChange, VersionEdit
+from lsm.work import Work, work_of_merge
 from sstable import TableOptions
 
 
@@ -45,6 +47,7 @@ class Jobs:
     def __init__(self, state: State) -> None:
         self._state = state
         self.counters = JobCounters()
+        self.history = JobHistory()
         self.flushing = threading.Lock()  # generations are flushed one at a time, in order
         self.policy = policy_of(state.options)
 
@@ -57,20 +60,39 @@ class Jobs:
         """Write a sealed generation to L0 and let its memory go."""
         state = self._state
         segment = next(meta for meta in state.version.segments if meta.number == generation.segment)
-        numbers = len(state.version.keyspaces) + 2 * generation.log_bytes // state.options.table_bytes_max + 8
+        numbers = len(state.version.keyspaces) + 2 * generation.log_bytes // state.options.table_bytes + 8
         keyspaces = state.version.keyspaces
         trees = [meta.levels for meta in keyspaces.values()]
         task = FlushTask(
             segment=segment,
             keyspaces=tuple(keyspaces),
-            output=self._output(numbers, flush_options(state.options, trees, generation.log_bytes)),
+            output=replace(
+                self._output(numbers, flush_options(state.options, trees, generation.log_bytes)),
+                table_bytes_max=shape_of(state.options).flush_table_bytes_max,
+            ),
         )
+        started = state.clock.monotonic()
         result = executor.run(task)
         with state.edit_lock:
             state.install(self._flush_edit(generation, result), flushed=generation)
         self._remove_tables(result)
         self.counters.flushes += 1
         self._count(result)
+        self.history.add(
+            JobRecord(
+                number=self.history.next_number(),
+                kind="flush",
+                started=started,
+                seconds=state.clock.monotonic() - started,
+                keyspace=None,
+                from_level=None,
+                to_level=0,
+                read_bytes=generation.log_bytes,
+                written_bytes=result.table_bytes,
+                entries_in=result.entries_in,
+                entries_out=result.entries_out,
+            )
+        )
         self.trim()
 
     def trim(self) -> bool:
@@ -95,6 +117,12 @@ class Jobs:
                 state.remove_file(segment_name(meta.number))
         return True
 
+    def tidy(self) -> None:
+        """Let go of everything that is needed no more, after a compaction by hand."""
+        self.trim()  # how much log is kept may depend on how large the tables are
+        self._state.shorten_manifest()
+        remove_obsolete(self._state)
+
     def _outside_limits(self) -> list[SegmentMeta]:
         state = self._state
         table_bytes = sum(table.size_bytes for table in state.version.tables().values())
@@ -114,6 +142,12 @@ class Jobs:
                 TableChange(keyspace=keyspace, level=0, table=meta)
                 for keyspace, meta in result.tables
                 if keyspace in keyspaces
+            ),
+            work=Work(
+                user_bytes=result.user_bytes,
+                log_bytes=generation.log_bytes,
+                flushes=1,
+                flush_bytes=result.table_bytes,
             ),
         )
 
@@ -151,6 +185,7 @@ class Jobs:
     def compact(self, compaction: Compaction, executor: Executor) -> None:
         """Carry out a plan; the caller has claimed its tables."""
         plan, state = compaction.plan, self._state
+        started = state.clock.monotonic()
         if plan.kind == "move":
             result = TaskResult(tuple((compaction.keyspace, table) for table in plan.tables))
             self.counters.moves += 1
@@ -163,11 +198,27 @@ class Jobs:
                 state.install(self._compaction_edit(compaction, result))
             elif plan.kind == "merge":
                 self._remove_tables(result)  # dropped meanwhile
+        self.history.add(
+            JobRecord(
+                number=self.history.next_number(),
+                kind=plan.kind,
+                started=started,
+                seconds=state.clock.monotonic() - started,
+                keyspace=compaction.keyspace,
+                from_level=plan.level,
+                to_level=plan.output_level,
+                read_bytes=plan.input_bytes if plan.kind == "merge" else 0,
+                written_bytes=result.table_bytes if plan.kind == "merge" else 0,
+                entries_in=result.entries_in,
+                entries_out=result.entries_out,
+                reason=plan.reason,
+            )
+        )
 
     def _compaction_task(self, compaction: Compaction) -> CompactionTask:
         plan, state = compaction.plan, self._state
         # Outputs are cut by size and by what lies below; both add tables.
-        numbers = 2 * (plan.input_bytes // state.options.table_bytes_max + len(plan.output_grandparents)) + 16
+        numbers = 2 * (plan.input_bytes // state.options.table_bytes + len(plan.output_grandparents)) + 16
         return CompactionTask(
             keyspace=compaction.keyspace,
             runs=plan.inputs,
@@ -193,6 +244,12 @@ class Jobs:
                 TableChange(keyspace=keyspace, level=compaction.plan.output_level, table=meta)
                 for keyspace, meta in result.tables
             ),
+            work=work_of_merge(
+                compaction.levels,
+                compaction.plan,
+                [meta for _, meta in result.tables],
+                (result.entries_in, result.entries_out),
+            ),
         )
 
     def _remove_tables(self, result: TaskResult) -> None:
@@ -217,6 +274,7 @@ class Jobs:
             if is_ours:
                 with self._state.lock:
                     self._state.busy -= numbers
+                    self._state.changed.notify_all()
 
     def _output(self, number_count: int, options: TableOptions) -> Output:
         state = self._state
@@ -225,7 +283,7 @@ class Jobs:
             first_number=self._reserve_numbers(number_count),
             number_count=number_count,
             options=options,
-            table_bytes_max=state.options.table_bytes_max,
+            table_bytes_max=state.options.table_bytes,
             snapshots=self._kept_seqs(),
         )
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from lsm.arguments import as_key, as_value
 from lsm.batch import WriteBatch
 from lsm.errors import KeyspaceNotFound, StorageError
+from lsm.explain.get import GetExplanation, explain_get
 from lsm.payload import Writes
 from lsm.reading import Pair, ViewReadable
 from lsm.snapshot import Snapshot, SnapshotHold
@@ -92,6 +93,13 @@ class Keyspace(ViewReadable, MutableMapping[bytes, bytes]):
         return Snapshot(
             SnapshotHold.now(self._state, pins_views=self._pins_views), self._space, self._find_space
         )
+
+    def explain_get(self, key: bytes) -> GetExplanation:
+        """Look `key` up like `get`, and tell every probe: memtables, tables, filters, blocks."""
+        with self._state.lock:  # a batch is whole when it is free
+            view = self._space.view
+        with self._state.reading():
+            return explain_get(view.layers, view.tree, as_key(key))
 
     def _find(self, key: bytes) -> bytes | None:
         if self._state.is_applying:

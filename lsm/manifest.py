@@ -17,7 +17,10 @@ from lsm.fs_types import Cause, FileSystem
 from lsm.version import BadEdit, Version, VersionEdit
 
 MANIFEST_BYTES_MAX = 256 * 1024 * 1024
-ROLL_BYTES = 4 * 1024 * 1024
+ROLL_BYTES = 64 * 1024
+"""A manifest shorter than this is not replaced because of its length."""
+_ROLL_RATIO = 4  # what is written again to begin anew is then a small part of what was written since
+_WASTE_BYTES = 4096
 _ADVICE = "restore the store from a checkpoint"
 
 
@@ -107,6 +110,7 @@ class Manifest:
         try:
             self._segment = wal.SegmentWriter(file, header)
             self._write(version.as_edit())
+            self._first_bytes = file.size
             self._put_in_force()
         except BaseException:
             file.close()
@@ -114,8 +118,13 @@ class Manifest:
 
     @property
     def wants_roll(self) -> bool:
-        """Tell whether the edits have grown so long that a new manifest would be shorter."""
-        return self._segment.file.size > ROLL_BYTES
+        """Tell whether the edits have grown much longer than the version they began with."""
+        return self._segment.file.size > max(ROLL_BYTES, _ROLL_RATIO * self._first_bytes)
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Tell whether a new manifest would be much shorter; finding out takes as long as writing one."""
+        return self._segment.file.size > 2 * len(encode_edit(self.version.as_edit())) + _WASTE_BYTES
 
     def append(self, edit: VersionEdit) -> Version:
         """Make an edit durable; return the version it leads to."""

@@ -27,6 +27,10 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB|KB|MB|GB)?\s*", r
 _UNITS = {"b": 1, "kib": KIB, "mib": MIB, "gib": GIB, "kb": 1000, "mb": 1000**2, "gb": 1000**3}
 
 
+_TABLE_BYTES = 32 * MIB
+_TABLE_BYTES_MIN = 256
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """All settings.  Sizes take numbers of bytes or text such as "64MiB"."""
@@ -48,7 +52,11 @@ class Options:
     bloom_sharing: BloomSharing = "uniform"
     """"uniform" gives every table these bits a key; "monkey" shares them out, more for small levels."""
     hash_index: bool = True
-    table_bytes_max: int = 32 * MIB
+    table_bytes_max: int = 0
+    """Size at which tables are cut; 0 takes twice a memtable, at most 32 MiB.
+
+    Much larger ones would make every merge rewrite much more than comes.
+    """
     policy: PolicyName = "leveled"
     """"leveled" keeps few runs and little garbage; "tiered" writes least; "lazy" is between the two."""
     level_ratio: int = 10
@@ -99,6 +107,8 @@ class Options:
                 )
         if isinstance(self.bloom_bits_per_key, bool) or not isinstance(self.bloom_bits_per_key, int | float):
             raise InvalidArgument(f"bloom_bits_per_key must be a number; not {self.bloom_bits_per_key!r:.40}")
+        if 0 < self.table_bytes_max < _TABLE_BYTES_MIN:
+            raise InvalidArgument(f"table_bytes_max must be 0 or at least {_TABLE_BYTES_MIN}")
         if not self.l0_tables_max <= self.l0_tables_slow < self.l0_tables_stop:
             raise InvalidArgument("l0_tables_max <= l0_tables_slow < l0_tables_stop must hold")
         self.table_options()
@@ -107,6 +117,11 @@ class Options:
     def seal_bytes(self) -> int:
         """Log bytes after which memtables are sealed."""
         return self.memtable_bytes_max or max(64 * KIB, self.memory_limit // 16)
+
+    @property
+    def table_bytes(self) -> int:
+        """Size at which tables are cut."""
+        return self.table_bytes_max or min(_TABLE_BYTES, 2 * self.seal_bytes)
 
     @property
     def cache_bytes(self) -> int:
@@ -158,7 +173,7 @@ _RANGES: tuple[tuple[str, int, int], ...] = (
     ("memory_limit", MIB, 1024 * GIB),
     ("memtable_bytes_max", 0, GIB),
     ("block_bytes", 64, 64 * MIB),
-    ("table_bytes_max", 256, 2 * GIB),
+    ("table_bytes_max", 0, 2 * GIB),
     ("level_ratio", 2, 100),
     ("levels_max", 2, 16),
     ("l0_tables_max", 1, 1000),

@@ -22,13 +22,12 @@ from lsm.fs_types import FileSystem
 from lsm.pin_tail import write_tail, write_times
 from lsm.reader import LiveReader
 from lsm.recovery import holds_store, missing, sound_version, stored_options
+from lsm.retries import Tries
 from lsm.segments import SegmentContents, read_segment
 from lsm.version import KeyspaceMeta, SegmentMeta, Version
 from sstable import TableMeta
 
 LEASE_SECONDS = 3600.0
-_TRIES = 100
-_TRIES_OF_ONE_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,20 +158,14 @@ def _directory(path: str) -> Iterator[OsFileSystem]:
 def _take(source: FileSystem, target: FileSystem | None, moment: Moment, clock: Clock) -> _Found:
     """Link the tables of one version, and read its log, though a writer may be changing both."""
     reader = LiveReader(source, clock, {})
-    tries, same, last = 0, 0, None
+    tries = Tries(clock)
     while True:
         version = sound_version(source, reader.read_version)
         try:
             return _take_version(source, target, moment, version)
         except (CorruptionError, FileNotFoundError):
-            # As for any reader beside a writer: real damage stays, and what was removed shows in the next
-            # version.
-            tries += 1
-            same = same + 1 if version == last else 1
-            last = version
-            if same == _TRIES_OF_ONE_VERSION or tries == _TRIES:
+            if not tries.is_worth_another(version):
                 raise
-            clock.sleep(0.001)
 
 
 def _take_version(source: FileSystem, target: FileSystem | None, moment: Moment, version: Version) -> _Found:

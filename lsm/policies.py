@@ -12,15 +12,20 @@ from sstable import TableOptions
 
 def policy_of(options: Options) -> Policy:
     """Return the policy that the options ask for."""
+    return shape_of(options).make_policy()
+
+
+def shape_of(options: Options) -> Shape:
+    """Return the settings that decide over the tree."""
     return Shape(
         policy=options.policy,
         level_ratio=options.level_ratio,
         levels_max=options.levels_max,
         l0_tables_max=options.l0_tables_max,
         memtable_bytes=options.seal_bytes,
-        table_bytes_max=options.table_bytes_max,
+        table_bytes_max=options.table_bytes,
         tombstone_age_seconds=options.tombstone_age_seconds,
-    ).make_policy()
+    )
 
 
 def flush_options(options: Options, trees: Iterable[Levels], log_bytes: int) -> TableOptions:

@@ -18,13 +18,12 @@ from lsm.log_columns import read_writes
 from lsm.manifest import read_current, read_manifest
 from lsm.options import OptionValue
 from lsm.recovery import check_named, open_tables, stored_options
+from lsm.retries import Tries
 from lsm.segments import read_segment
 from lsm.state import Generation, State
 from lsm.version import SegmentMeta, Version, VersionEdit
 
 _TRIES = 100
-_TRIES_BESIDE_A_WRITER = 1000
-_TRIES_OF_ONE_VERSION = 4
 
 
 @dataclass(slots=True)
@@ -34,6 +33,7 @@ class ReadManifest:
     version: Version
     number: int = 0
     wants_roll: bool = False
+    is_wasteful: bool = False
 
     def abandon(self) -> None:
         """Nothing is held."""
@@ -67,7 +67,7 @@ class LiveReader:
 
     def refresh(self, state: State) -> None:
         """Move the store's views to what is durable now."""
-        tries, same, last = 0, 0, None
+        tries = Tries(self._clock)
         while True:
             version = self.read_version()
             try:
@@ -76,14 +76,8 @@ class LiveReader:
                 check_named(self._fs, version, self.read_version)
                 break
             except CorruptionError:
-                # Real damage stays.  A file that the writer has removed shows in the next version, and a
-                # record that was being written while it was read is whole the next time.
-                tries += 1
-                same = same + 1 if version == last else 1
-                last = version
-                if same == _TRIES_OF_ONE_VERSION or tries == _TRIES_BESIDE_A_WRITER:
+                if not tries.is_worth_another(version):
                     raise
-                self._clock.sleep(0.001)
         self._install(state, version, *found)
 
     def stamp(self) -> tuple[int, int] | None:

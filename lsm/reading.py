@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from lsm.arguments import as_bounds, as_key, as_limit
 from lsm.errors import MissingExtra, StorageError
+from lsm.explain.scan import ScanExplanation, ScanRange, explain_scan
 from lsm.scan import LayerSource, RunSource, Source, live, merged
 from lsm.state import SpaceView, State
 
@@ -58,10 +59,8 @@ class Readable(Mapping[bytes, bytes]):
 
         Writes that come later are never seen, so writing while scanning is fine.
         """
-        low, high = as_bounds(start, stop, prefix)
+        low, high = _range_of(start, stop, prefix)
         count = None if limit is None else as_limit(limit)
-        if low is not None and high is not None and low >= high:
-            high = low  # the empty range, whatever was asked for
         pairs = self._pairs(low, high, reverse=reverse)
         return pairs if count is None else _limited(pairs, count)
 
@@ -118,6 +117,25 @@ class ViewReadable(Readable):
         state, view, seq = self._held_view()
         return scan_view(state, view, start, stop, reverse=reverse, seq=seq, owner=self)
 
+    def explain_scan(
+        self,
+        start: bytes | None = None,
+        stop: bytes | None = None,
+        *,
+        prefix: bytes | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> ScanExplanation:
+        """Scan like `scan`, to the end, and tell what that took: runs, tables, blocks, entries."""
+        low, high = _range_of(start, stop, prefix)
+        wanted = ScanRange(low, high, reverse, None if limit is None else as_limit(limit))
+        state, view, seq = self._held_view()
+        try:
+            with state.reading():
+                return explain_scan(view, wanted, seq)
+        finally:
+            state.release_snapshot(seq)
+
     def to_arrow(
         self, start: bytes | None = None, stop: bytes | None = None, *, prefix: bytes | None = None
     ) -> "RecordBatchReader":
@@ -129,9 +147,7 @@ class ViewReadable(Readable):
             from lsm.arrow import read_arrow
         except ImportError as error:
             raise MissingExtra(f"to_arrow needs pyarrow: pip install 'lsmlog[arrow]' ({error})") from error
-        low, high = as_bounds(start, stop, prefix)
-        if low is not None and high is not None and low >= high:
-            high = low  # the empty range, whatever was asked for
+        low, high = _range_of(start, stop, prefix)
         state, view, seq = self._held_view()
         return read_arrow(state, view, low, high, seq=seq, owner=self)
 
@@ -174,6 +190,14 @@ class _Values(ValuesView[bytes]):
 
     def __reversed__(self) -> Iterator[bytes]:
         return (value for _, value in self._mapping.scan(reverse=True))
+
+
+def _range_of(start: object, stop: object, prefix: object) -> tuple[bytes | None, bytes | None]:
+    """Return the range to scan, never one that ends before it begins."""
+    low, high = as_bounds(start, stop, prefix)
+    if low is not None and high is not None and low >= high:
+        return low, low
+    return low, high
 
 
 def _limited(pairs: Iterator[Pair], count: int) -> Iterator[Pair]:

@@ -9,9 +9,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 
-from lsm.caches import TableHandle, naming
+from lsm.caches import naming
 from lsm.memtable import Layer
-from sstable import MAX_SEQ, Block, Deleted
+from sstable import MAX_SEQ, Deleted, TableMeta
 
 Keys = list[bytes]
 Values = list["bytes | Deleted"]
@@ -26,6 +26,41 @@ class Source(Protocol):
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield non-empty pieces in scan order; keys inside a piece always ascend."""
+
+
+class ScannedBlock(Protocol):
+    """What a scan needs of a block: a plain one, or one that keeps count."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def distinct_keys(self) -> int: ...
+
+    def lower_bound(self, key: bytes, /) -> int: ...
+    def visible(self, seq_max: int, start: int, stop: int, /) -> Chunk: ...
+
+
+class ScannedTable(Protocol):
+    """What a scan needs of an open table."""
+
+    @property
+    def block_count(self) -> int: ...
+
+    def seek(self, key: bytes, /) -> int: ...
+    def block(self, number: int, /) -> ScannedBlock: ...
+
+
+class ScannedHandle(Protocol):
+    """What a scan needs of a table that may have to be opened."""
+
+    @property
+    def meta(self) -> TableMeta: ...
+
+    @property
+    def path(self) -> str: ...
+
+    def table(self) -> ScannedTable: ...
 
 
 class LayerSource:
@@ -60,7 +95,7 @@ class RunSource:
 
     def __init__(
         self,
-        tables: Sequence[TableHandle],
+        tables: Sequence[ScannedHandle],
         start: bytes | None,
         stop: bytes | None,
         *,
@@ -84,7 +119,7 @@ class RunSource:
                 continue
             yield from self._table_chunks(handle)
 
-    def _table_chunks(self, handle: TableHandle) -> Iterator[Chunk]:
+    def _table_chunks(self, handle: ScannedHandle) -> Iterator[Chunk]:
         with naming(handle.path):
             table = handle.table()
             first = 0 if self._start is None else table.seek(self._start)
@@ -100,7 +135,7 @@ class RunSource:
                     if keys:
                         yield keys, values
 
-    def _pieces(self, block: Block, low: int, high: int) -> Iterator[tuple[int, int]]:
+    def _pieces(self, block: ScannedBlock, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Cut positions into pieces that grow as the scan goes on, never between versions of a key."""
         if block.distinct_keys < block.count and low < high:
             yield low, high

@@ -6,6 +6,7 @@ from weakref import finalize
 
 from lsm.arguments import as_key
 from lsm.errors import ClosedError
+from lsm.explain.get import GetExplanation, explain_get
 from lsm.memtable import Layer
 from lsm.payload import Value
 from lsm.reading import ViewReadable
@@ -92,6 +93,12 @@ class Snapshot(ViewReadable):
             with self._hold.state.reading():
                 found = view.tree.get(key, self.seq)
         return found if isinstance(found, bytes) else None
+
+    def explain_get(self, key: bytes) -> GetExplanation:
+        """Look `key` up like `get`, and tell every probe: memtables, tables, filters, blocks."""
+        view = self._current()
+        with self._hold.state.reading():
+            return explain_get(self._layers, view.tree, as_key(key), self.seq)
 
     def multi_get(self, keys: Iterable[bytes]) -> list[bytes | None]:
         """Return the values of many keys, in their order, None for keys without one."""

@@ -135,6 +135,10 @@ class VersionHolder(Protocol):
     def wants_roll(self) -> bool:
         """Tell whether it has grown so long that a new one would be shorter."""
 
+    @property
+    def is_wasteful(self) -> bool:
+        """Tell, more exactly and at a cost, whether a new one would be much shorter."""
+
     def abandon(self) -> None:
         """Let go of the file as it is."""
 
@@ -223,6 +227,13 @@ class State:
             self.changed.notify_all()
         if self.manifest.wants_roll:
             self.replace_manifest(self.version)
+
+    def shorten_manifest(self) -> None:
+        """Begin a new manifest if it would be much shorter."""
+        with self.edit_lock:
+            self.check_writable()
+            if self.manifest.is_wasteful:
+                self.replace_manifest(self.version)
 
     def append_edit(self, edit: VersionEdit) -> Version:
         """Make `edit` the truth on disk.  The caller holds `edit_lock`."""

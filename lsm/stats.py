@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsm.filenames import segment_name
 from lsm.fs_types import Cause, IoSnapshot
 from lsm.pressure import Pressure, measure
+from lsm.work import Work
 
 if TYPE_CHECKING:
     from lsm.background import Background
@@ -95,6 +96,8 @@ class Stats:
     table_bytes: int
     snapshots: int
     write: WriteStats
+    work: Work
+    """What flush and compaction have cost since the store was made, by level."""
     read: dict[str, int]
     background: BackgroundStats | None
     cache: CacheStats
@@ -118,6 +121,7 @@ def collect_stats(state: State, committer: Committer | None, background: Backgro
         table_bytes=sum(table.size_bytes for table in version.tables().values()),
         snapshots=len(state.snapshots),
         write=_write_stats(committer, io),
+        work=version.work,
         read={str(cause): count for cause, count in io.read.items()},
         background=None if background is None else _background_stats(state, background),
         cache=CacheStats(

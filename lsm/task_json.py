@@ -73,6 +73,7 @@ def encode_result(result: TaskResult, io: IoSnapshot) -> bytes:
         "tables": [[keyspace, meta.to_json()] for keyspace, meta in result.tables],
         "entries_in": result.entries_in,
         "entries_out": result.entries_out,
+        "user_bytes": result.user_bytes,
         "io": asdict(io),
     }
     return json.dumps(fields).encode() + b"\n"
@@ -103,7 +104,7 @@ def decode_result(line: bytes) -> tuple[TaskResult, IoSnapshot]:
             for part in ("written", "read", "syncs")
         )
     )
-    return TaskResult(tables, fields["entries_in"], fields["entries_out"]), io
+    return TaskResult(tables, fields["entries_in"], fields["entries_out"], fields["user_bytes"]), io
 
 
 def _error_from_json(fields: Fields) -> Exception:

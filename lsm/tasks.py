@@ -6,7 +6,7 @@ process (`lsm.worker`), and only its result is installed here.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import compaction
 from compaction import CompactionResult, KeyRange
@@ -60,6 +60,13 @@ class TaskResult:
     tables: tuple[tuple[int, TableMeta], ...]
     entries_in: int = 0
     entries_out: int = 0
+    user_bytes: int = 0
+    """Keys and values that a flush found in the log."""
+
+    @property
+    def table_bytes(self) -> int:
+        """The size of all new tables."""
+        return sum(meta.size_bytes for _, meta in self.tables)
 
 
 class OutOfNumbers(Exception):
@@ -152,8 +159,10 @@ def run_flush(fs: FileSystem, clock: Clock, task: FlushTask, between: Callable[[
     """Write the newest versions of what a segment holds, and the older ones that a snapshot needs."""
     segment = read_segment(fs, Version(store_id=task.output.store_id), task.segment)
     results: list[tuple[int, CompactionResult]] = []
+    user_bytes = 0
     with _outputs(fs, clock, task.output, Cause.FLUSH) as outputs:
         for keyspace, columns in columns_by_keyspace(segment).items():
+            user_bytes += columns.key_bytes + columns.value_bytes
             if keyspace not in task.keyspaces:
                 continue  # dropped meanwhile
             result = compaction.flush_columns(
@@ -164,7 +173,7 @@ def run_flush(fs: FileSystem, clock: Clock, task: FlushTask, between: Callable[[
                 between_steps=between,
             )
             results.append((keyspace, result))
-    return _task_result(results)
+    return replace(_task_result(results), user_bytes=user_bytes)
 
 
 def run_compaction(

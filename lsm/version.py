@@ -8,6 +8,7 @@ from typing import NamedTuple
 from compaction import Levels
 from lsm.errors import Error
 from lsm.options import OptionValue
+from lsm.work import Work
 from sstable import TableMeta
 
 
@@ -92,6 +93,8 @@ class VersionEdit:
     times: tuple[TimeSample, ...] = ()
     epochs: tuple[Epoch, ...] | None = None
     follows: bool | None = None
+    work: Work = field(default_factory=Work)
+    """What the edit's tables have cost."""
     transactions: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -119,6 +122,8 @@ class Version:
     """The store is a copy that takes nothing but what its source has written."""
     transactions: Mapping[str, int] = field(default_factory=dict)
     """Of loads that have a name: the number of the last one, so that a repeated load adds nothing."""
+    work: Work = field(default_factory=Work)
+    """What writing has cost since the store was made."""
 
     def after(self, edit: VersionEdit) -> "Version":
         """Return the version that `edit` leads to; BadEdit if it cannot follow on this one."""
@@ -147,6 +152,7 @@ class Version:
             epochs=_epochs_after(self, edit),
             follows=self.follows if edit.follows is None else edit.follows,
             transactions={**self.transactions, **edit.transactions},
+            work=self.work.plus(edit.work),
         )
 
     def as_edit(self) -> VersionEdit:
@@ -172,6 +178,7 @@ class Version:
             epochs=None if self.epochs == (Epoch(self.epoch, 1),) else self.epochs,
             follows=self.follows or None,
             transactions=self.transactions,
+            work=self.work,
         )
 
     def epoch_of(self, seq: int) -> int:

@@ -1,6 +1,6 @@
 """Brings blocks into memory: mapped in place, or read, expanded and kept in a cache."""
 
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from sstable.block import Block
 from sstable.block_decoder import decode_block
@@ -11,6 +11,9 @@ from sstable.kind import Kind
 from sstable.meta import TableMeta
 from sstable.sections import memory_of
 from sstable.source import Source
+
+Brought: TypeAlias = Literal["map", "cache", "file"]
+"""Where a block came from: read in place, kept decoded, or read (and expanded if need be) just now."""
 
 
 class Address(NamedTuple):
@@ -61,6 +64,18 @@ class BlockReader:
         """One block; its checksum is verified when it is first touched, or read."""
         block = self._in_place[number]
         return self._bring(number) if block is None else block
+
+    def bring_noting(self, number: int) -> tuple[Block, Brought]:
+        """The same block, and where it came from; for explaining, `block` is for reading."""
+        block = self._in_place[number]
+        if block is not None:
+            return block, "map"
+        block = self._cache.get((self._key, number)) if self._cache is not None else None
+        if block is not None:
+            return block, "cache"
+        block = self._read(number)
+        self._keep(number, block)
+        return block, "file" if self._in_place[number] is None else "map"
 
     def _bring(self, number: int) -> Block:
         block = self._cache.get((self._key, number)) if self._cache is not None else None

@@ -23,6 +23,11 @@ class LazyFilter:
         self._verify = verify
         self._filter: BloomFilter | None = None
 
+    @property
+    def bits_per_key(self) -> float:
+        """How large the filter is; 0 without one."""
+        return 8 * self._extent.size / self._keys
+
     def may_contain(self, h1: int, h2: int) -> bool:
         """False only if no key of the table has these hashes."""
         return not self._extent.size or self._open().may_contain(h1, h2)

@@ -1,6 +1,8 @@
 """Point reads: through the hash index where a table has one, else by filter and search."""
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from sstable.block_header import OFFSET_BYTES
@@ -126,6 +128,33 @@ class HashLookup:
                 at += _PROBE_BYTES
         except (IndexError, struct.error) as error:
             # Only a forged index, its checksum made to fit, comes here.
+            raise CorruptTable("hash index leads out of the table", offset=self._extent.offset) from error
+
+    def places(self, h1: int) -> Iterator[tuple[int, int] | None]:
+        """Of the slots that `get` looks at: block and position, or None where the fingerprint differs.
+
+        Ends before the empty slot.  For explaining, inside `inside_table`.
+        """
+        facts = self._facts or self._open()
+        fingerprint = facts.fingerprint_mask & h1
+        at = facts.slots_at + (h1 * facts.homes >> 32) * SLOT_BYTES
+        while True:
+            for slot in _unpack_slots(facts.slots, at):
+                if not slot:
+                    return
+                if slot >> facts.place_bits != fingerprint:
+                    yield None
+                else:
+                    position = slot & facts.position_mask
+                    yield slot >> facts.position_bits & facts.block_mask, position - 1
+            at += _PROBE_BYTES
+
+    @contextmanager
+    def inside_table(self) -> Iterator[None]:
+        """Refuse slots that lead to where nothing of the table is, as `get` does."""
+        try:
+            yield
+        except (IndexError, struct.error) as error:
             raise CorruptTable("hash index leads out of the table", offset=self._extent.offset) from error
 
     def _get_from_block(self, number: int, position: int, key: bytes, seq_max: int) -> bytes | Deleted | None:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from sstable.arrays import BoolArray, U32Array
 from sstable.block import Block
-from sstable.block_reader import BlockCache, BlockReader
+from sstable.block_reader import BlockCache, BlockReader, Brought
 from sstable.columns import Columns
 from sstable.errors import CorruptTable
+from sstable.explain import Probe, Sections, probe
 from sstable.hash_index import SlotShape
 from sstable.kind import MAX_SEQ, Deleted
 from sstable.lazy_filter import LazyFilter
@@ -50,8 +51,10 @@ class Table:
         self._filter = LazyFilter(
             self._source, self._footer.bloom_filter, keys=meta.distinct_keys, verify=verify
         )
+        self._hash_lookup = self._open_hash_index(verify=verify)
+        by_search = SearchLookup(self._filter, self._index, self._blocks)
         # An attribute, not a method that passes on: a call more would be a tenth of a point read.
-        self.get = self._lookup(verify=verify)
+        self.get = (self._hash_lookup or by_search).get
 
     def __repr__(self) -> str:
         return f"<Table {self.meta.number} {self.name}>"
@@ -65,6 +68,11 @@ class Table:
     def has_hash_index(self) -> bool:
         """Whether `get` goes through a hash index."""
         return self._footer.hash_index.size > 0
+
+    @property
+    def bloom_bits_per_key(self) -> float:
+        """Size of the filter; 0 without one."""
+        return 8 * self._footer.bloom_filter.size / max(1, self.meta.distinct_keys)
 
     @property
     def block_count(self) -> int:
@@ -87,6 +95,10 @@ class Table:
             return None
         return block.seq(position), block.kind(position), block.value(position)
 
+    def explain(self, key: bytes, seq_max: int = MAX_SEQ) -> Probe:
+        """What `get` does for this key: filter, hash index and blocks it looks at, and the entry it finds."""
+        return probe(Sections(self._filter, self._hash_lookup, self._index, self._blocks), key, seq_max)
+
     def may_contain_many(self, h1: U32Array, h2: U32Array) -> BoolArray:
         """For each pair of hashes (see `key_hashes`), whether a key with them may be here."""
         return self._filter.may_contain_many(h1, h2)
@@ -108,6 +120,10 @@ class Table:
     def block(self, number: int) -> Block:
         """One block."""
         return self._blocks.block(number)
+
+    def block_noting(self, number: int) -> tuple[Block, Brought]:
+        """One block, and where it came from; for explaining."""
+        return self._blocks.bring_noting(number)
 
     def blocks(self, start: bytes | None = None, stop: bytes | None = None) -> Iterator[Block]:
         """The blocks that hold keys of start <= key < stop, whole."""
@@ -162,12 +178,12 @@ class Table:
         self.get = _closed
         self._source.close()
 
-    def _lookup(self, *, verify: bool) -> Lookup:
+    def _open_hash_index(self, *, verify: bool) -> HashLookup | None:
         extent = self._footer.hash_index
         if not extent.size:
-            return SearchLookup(self._filter, self._index, self._blocks).get
+            return None
         shape = SlotShape.of(len(self._index), self._index.longest_block)
-        return HashLookup(self._source, extent, shape, self._blocks, self.meta, verify=verify).get
+        return HashLookup(self._source, extent, shape, self._blocks, self.meta, verify=verify)
 
 
 def _closed(key: bytes, h1: int, seq_max: int = MAX_SEQ) -> bytes | Deleted | None:

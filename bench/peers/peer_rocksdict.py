@@ -1,5 +1,6 @@
 """RocksDB through rocksdict."""
 
+import time
 from collections.abc import Callable, Iterable
 from importlib import metadata
 from itertools import islice
@@ -10,14 +11,27 @@ import rocksdict
 
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
+from bench.peers.rocksdb_stats import rocksdb_work
+from bench.peers.work import TreeWork
 from bench.settings import StoreSettings
+from bench.settle import SETTLE_SECONDS_MAX
+
+_DUE = (
+    "rocksdb.num-immutable-mem-table",
+    "rocksdb.mem-table-flush-pending",
+    "rocksdb.num-running-flushes",
+    "rocksdb.compaction-pending",
+    "rocksdb.num-running-compactions",
+)
+_LOOK_SECONDS = 0.001
 
 
 class RocksStore:
     """An Rdict in raw mode: bytes to bytes, without rocksdict's own encoding."""
 
-    def __init__(self, db: Any) -> None:
+    def __init__(self, db: Any, options: Any) -> None:
         self._db = db
+        self._options = options
 
     def putter(self) -> Callable[[bytes, bytes], object]:
         """Return `put`, which is quicker than assignment."""
@@ -58,6 +72,18 @@ class RocksStore:
         """Compact everything."""
         self._db.compact_range(None, None)
 
+    def settle(self) -> None:
+        """Wait until no flush or compaction is due."""
+        give_up = time.monotonic() + SETTLE_SECONDS_MAX
+        while any(map(self._db.property_int_value, _DUE)) and time.monotonic() < give_up:
+            time.sleep(_LOOK_SECONDS)
+
+    def work(self) -> TreeWork:
+        """Return what RocksDB says of itself; it must have been opened to count."""
+        return rocksdb_work(
+            self._options.get_statistics() or "", self._db.property_value("rocksdb.cfstats") or ""
+        )
+
     def close(self) -> None:
         """Close the store."""
         self._db.close()
@@ -74,11 +100,16 @@ def open_rocks(path: Path, settings: StoreSettings, durable: bool) -> RocksStore
     options.set_target_file_size_base(settings.table_bytes)
     options.set_compression_type(rocksdict.DBCompressionType.none())
     options.set_block_based_table_factory(tables)
+    options.set_max_bytes_for_level_multiplier(settings.level_ratio)
+    if settings.base_bytes:
+        options.set_max_bytes_for_level_base(settings.base_bytes)
+    if settings.counts_work:
+        options.enable_statistics()
     writes = rocksdict.WriteOptions()
     writes.sync = durable
     db = rocksdict.Rdict(str(path), options)
     db.set_write_options(writes)
-    return RocksStore(db)
+    return RocksStore(db, options)
 
 
 SETUP = "raw mode; put, durable: WriteOptions.sync; WriteBatch.put; get; items; 2 background jobs (default)"
@@ -88,4 +119,5 @@ ENGINE = Engine(
     version=metadata.version("rocksdict"),
     open=open_rocks,
     setup=SETUP,
+    memtable="memory of the skip list and what it holds",
 )

@@ -12,8 +12,9 @@ from lsm.adoption.levels import level_for
 from lsm.adoption.staging import StagedTables, stage_columns, take_in
 from lsm.errors import InvalidArgument
 from lsm.filenames import table_name
-from lsm.fs_types import Cause
+from lsm.history import JobRecord
 from lsm.version import SegmentMeta, TableChange, Version, VersionEdit
+from lsm.work import Work
 from sstable import Columns, Kind, Table
 
 if TYPE_CHECKING:
@@ -66,13 +67,17 @@ def adopt(state: State, committer: StoreCommitter, background: Background, load:
     numbers = range(first_number, first_number + len(load.names))
     staged = take_in(load.source, load.names, state.fs, numbers, state.version.store_id)
     adoption = _Adoption(state, load, staged)
+    started = state.clock.monotonic()
     try:
         if len(staged.metas) > state.options.l0_tables_max and not load.replaces:
             _make_room(state, background, load.keyspace, staged)
         committer.adopt(background.wait_for_flush, adoption.edit_at)
     finally:
         adoption.remove_unused()
-    return adoption.adopted()
+    adopted = adoption.adopted()
+    if adopted.is_new:
+        background.jobs.history.add(adoption.record(background.jobs.history.next_number(), started))
+    return adopted
 
 
 def _was_there(version: Version, load: Load) -> bool:
@@ -99,6 +104,7 @@ class _Adoption:
         self._staged = staged
         self._made = [meta.number for meta in staged.metas]
         self._segment: SegmentMeta | None = None
+        self._level = 0  # the deepest that a table went to
 
     def edit_at(self, first_seq: int) -> VersionEdit | None:
         """Return the edit that puts the load in force with the numbers from `first_seq` on; None for no rows.
@@ -130,12 +136,19 @@ class _Adoption:
             segments_added=(self._segment,),
             tables_added=(*self._placed(staged.metas), *_at_level(load.keyspace, 0, deleted)),
             transactions=transactions,
+            work=Work(
+                user_bytes=sum(meta.key_bytes + meta.value_bytes for meta in tables),
+                loads=1,
+                load_bytes=self._segment.size_bytes or 0,
+            ),
         )
 
     def _placed(self, metas: Sequence[TableMeta]) -> Iterator[TableChange]:
         levels, levels_max = self._state.levels(self._load.keyspace), self._state.options.levels_max
         for meta in metas:
-            yield from _at_level(self._load.keyspace, level_for(levels, meta, levels_max), [meta])
+            level = level_for(levels, meta, levels_max)
+            self._level = max(self._level, level)
+            yield from _at_level(self._load.keyspace, level, [meta])
 
     def _deletions(self, staged: StagedTables, first_seq: int) -> tuple[TableMeta, ...]:
         """Write tombstones for all keys that are there and do not come again."""
@@ -152,7 +165,6 @@ class _Adoption:
         )
         if meta is None:
             return ()
-        state.fs.sync_dir(Cause.FLUSH)
         return StagedTables((replace(meta, number=number),)).numbered_from(first_seq).metas
 
     def _leaving(self, staged: StagedTables, first_seq: int) -> Iterator[Columns]:
@@ -181,6 +193,25 @@ class _Adoption:
             return Adopted(first_seq=0, last_seq=0, tables=0, is_new=False)
         return Adopted(
             first_seq=segment.first_seq, last_seq=segment.last_seq, tables=len(segment.tables), is_new=True
+        )
+
+    def record(self, number: int, started: float) -> JobRecord:
+        """Return what the history of jobs says about the load, which has become part of the store."""
+        assert self._segment is not None
+        tables = self._segment.tables
+        entries = sum(meta.entries for meta in tables)
+        return JobRecord(
+            number=number,
+            kind="load",
+            started=started,
+            seconds=self._state.clock.monotonic() - started,
+            keyspace=self._load.keyspace,
+            from_level=None,
+            to_level=self._level,
+            read_bytes=0,
+            written_bytes=sum(meta.size_bytes for meta in tables),
+            entries_in=entries,
+            entries_out=entries,
         )
 
     def remove_unused(self) -> None:

@@ -66,7 +66,7 @@ def bulk_load(
         new_name=new_name,
         store_id=state.version.store_id,
         options=state.options.table_options(),
-        table_bytes_max=state.options.table_bytes_max,
+        table_bytes_max=state.options.table_bytes,
         time_us=state.clock.now_us(),
         duplicates=how.duplicates,
     )

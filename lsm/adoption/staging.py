@@ -92,7 +92,7 @@ def take_in(
 ) -> StagedTables:
     """Link staged tables into the store under its numbers, and check every byte of what is there now.
 
-    They are durable under those names when this returns.  What it refuses leaves nothing behind.
+    Their bytes are durable, their new names not yet.  What it refuses leaves nothing behind.
     """
     made: list[str] = []
     try:
@@ -102,7 +102,6 @@ def take_in(
             source.link(name, target, table_name(number))
             # Checked under its final name: what is checked is what will be read, whoever swaps files.
             metas.append(_checked(target, number, store_id, f"{source.name}/{name}"))
-        target.sync_dir(Cause.FLUSH)
         metas.sort(key=lambda meta: meta.smallest)
         for left, right in pairwise(metas):
             if left.largest >= right.smallest:

@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
+from lsm.cli.bench import PASSED_ON, bench
 from lsm.cli.changes import changes
 from lsm.cli.changes import compact as log_compact
 from lsm.cli.consumers import consumers
 from lsm.cli.demo.command import demo
+from lsm.cli.explain import explain
 from lsm.cli.inspecting import keyspaces, stats, verify
 from lsm.cli.log import apply, info, promote, ship
 from lsm.cli.maintaining import checkpoint, compact
@@ -46,7 +48,7 @@ app = typer.Typer(
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Data": (put, get, delete, scan),
     "Files": (export, import_, spark_sql),
-    "Store": (stats, verify, compact, checkpoint, keyspaces),
+    "Store": (stats, explain, verify, compact, checkpoint, keyspaces),
     "Log": (changes, consumers),
     "Tour": (demo,),
 }
@@ -55,6 +57,8 @@ for _panel, _functions in _COMMANDS.items():
         _epilog = f"{_BYTES_HELP}\n\n{_JSON_HELP}" if _panel == "Data" else None
         _name = _function.__name__.rstrip("_").replace("_", "-")  # import is a word of Python
         app.command(name=_name, rich_help_panel=_panel, epilog=_epilog)(as_command(_function))
+
+app.command(rich_help_panel="Measuring", context_settings=PASSED_ON, add_help_option=False)(bench)
 
 _log_app = typer.Typer(no_args_is_help=True, help="Look at the log, compact it, ship it to a copy.")
 for _function in (info, log_compact, ship, apply, promote):

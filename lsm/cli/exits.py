@@ -60,7 +60,7 @@ def describe(error: Exception) -> str:
     match error:
         case lsm.LockedError():
             holder = error.holder or "another process"
-            readers = "get, scan, export, stats, verify and changes"
+            readers = "get, scan, export, stats, explain, verify and changes"
             return f"{error.path} is open for writing by {holder}; {readers} work beside it"
         case lsm.DiskFull():
             return f"{error.path}: no space left; free some and run this again, nothing acknowledged is lost"

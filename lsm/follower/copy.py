@@ -10,7 +10,7 @@ from lsm.follower.meeting import diverged
 from lsm.follower.source import records_from
 from lsm.jobs import remove_obsolete
 from lsm.log.offsets import earliest
-from lsm.log.source import WriterLog
+from lsm.log.writer_log import WriterLog
 from lsm.state import NoWriter, refusal_of_copy
 from lsm.version import KeyspaceMeta, VersionEdit
 

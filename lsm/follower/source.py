@@ -11,7 +11,8 @@ from lsm.filenames import manifest_name, table_name
 from lsm.fs_types import Cause
 from lsm.log.cursor import LogCursor
 from lsm.log.offsets import earliest
-from lsm.log.source import LogSource, ReaderLog
+from lsm.log.reader_log import ReaderLog
+from lsm.log.source import LogSource
 from lsm.payload import Value, encode_one
 from lsm.reader import LiveReader
 from lsm.recovery import holds_store, missing

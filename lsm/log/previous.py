@@ -7,6 +7,7 @@ set.  Without it, previous values are known only where the log still begins with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lsm.errors import InvalidArgument, OffsetOutOfRange
@@ -29,14 +30,8 @@ def changes_with_previous(
 ) -> Iterator[Change]:
     """Yield the changes of a span, each with what it replaced."""
     begin = _begin(source.version, span.since)
-    stream = ChangeStream(source, state.tables, _from(span, begin))
+    stream = ChangeStream(source, state.tables, replace(span, since=begin))
     return _with_previous(stream, _Past(state, source, refresh), span.since)
-
-
-def _from(span: Span, since: int) -> Span:
-    return Span(
-        since=since, until=span.until, follow=span.follow, timeout=span.timeout, keyspace=span.keyspace
-    )
 
 
 def _begin(version: Version, since: int) -> int:

@@ -10,6 +10,8 @@ from bench.cli import app
 from bench.compare.comparison import Comparison
 
 TINY = ["--keys", "400", "--value-bytes", "20"]
+RATES = [*TINY, "--amplify-keys", "0"]
+"""Of `compare`, the part about rates alone."""
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def test_compare_prints_sheets_and_writes_a_result(bench, tmp_path, seed):
     out = tmp_path / "result.json"
     options = ["--workloads", "fillrandom,scan", "--peers", "sqlite3", "--repeats", "2", "--seed", str(seed)]
 
-    result = bench("compare", *TINY, *options, "--out", str(out))
+    result = bench("compare", *RATES, *options, "--out", str(out))
 
     assert result.exit_code == 0, result.output
     assert "2 rounds" in result.output and "to sqlite3" in result.output
@@ -42,7 +44,7 @@ def test_compare_names_a_peer_that_is_missing(bench, monkeypatch):
     monkeypatch.setitem(sys.modules, "lmdb", None)
     monkeypatch.delitem(sys.modules, "bench.peers.peer_lmdb", raising=False)
 
-    result = bench("compare", *TINY, "--workloads", "fillsync", "--peers", "lmdb", "--repeats", "1")
+    result = bench("compare", *RATES, "--workloads", "fillsync", "--peers", "lmdb", "--repeats", "1")
 
     assert result.exit_code == 0
     assert "lmdb: not installed" in result.output and "skipped" in result.output
@@ -59,12 +61,12 @@ def test_an_interrupted_compare_shows_what_it_has(bench, monkeypatch, tmp_path):
     out = tmp_path / "result.json"
 
     result = bench(
-        "compare", *TINY, "--workloads", "fillsync,scan", "--peers", "", "--repeats", "2", "--out", str(out)
+        "compare", *RATES, "--workloads", "fillsync,scan", "--peers", "", "--repeats", "2", "--out", str(out)
     )
 
-    assert result.exit_code == 0 and "INTERRUPTED" in result.output
+    assert result.exit_code == 130 and "INTERRUPTED" in result.output
     written = json.loads(out.read_text(encoding="utf-8"))
-    assert not written["complete"]
+    assert not written["complete"] and written["stopped_by"] == "interrupted"
     assert [workload["name"] for workload in written["workloads"]] == ["fillsync"]
 
 

@@ -94,7 +94,6 @@ def test_an_interrupted_run_is_marked(tmp_path, seed):
     comparison.figures.is_complete = False
     results = outcomes(comparison, {})
 
-    assert compare_json(comparison, results, {})["complete"] is False
     assert any("INTERRUPTED" in plain(sheet) for sheet in compare_sheets(comparison, results, {}))
 
 

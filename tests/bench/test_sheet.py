@@ -22,6 +22,16 @@ def test_plain_text_has_columns_that_line_up():
     ]
 
 
+def test_the_last_column_may_be_text():
+    rows = [["x", "1", "one"], ["y", "22", "twenty-two"]]
+    sheet = Sheet("Title", ["", "b", "what"], rows, is_last_text=True)
+
+    assert plain(sheet).splitlines()[2:] == ["  x   1  one", "  y  22  twenty-two"]
+    file = io.StringIO()
+    show(sheet, Console(file=file, force_terminal=True, width=80))
+    assert "twenty-two" in file.getvalue()
+
+
 def test_a_file_gets_plain_text_however_wide():
     file = io.StringIO()
     wide = Sheet("Title", ["a", "b"], [["x" * 200, "y"]])

@@ -41,7 +41,10 @@ def test_a_mistake_of_ours_is_not_hidden():
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (lsm.LockedError("db", "pid 7"), "db is open for writing by pid 7; get, scan, export, stats, verify"),
+        (
+            lsm.LockedError("db", "pid 7"),
+            "db is open for writing by pid 7; get, scan, export, stats, explain, verify",
+        ),
         (lsm.DiskFull("db", "flushing"), "db: no space left; free some and run this again"),
         (lsm.CorruptionError("db/1.sst", "bad checksum", offset=7), "db/1.sst, byte 7: bad checksum"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x"), "x: No such file or directory"),

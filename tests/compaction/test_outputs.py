@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import CompactionError, Outputs
+from compaction import CompactionError, Outputs, sim_entries
 from compaction.levels import is_run, level_bytes, overlapping
+from compaction.simulate import Costs, Settings, Shape, Synthetic, run
 from sstable import TableMeta
 from tests.compaction.memory import Entry, MemorySink, MemoryTree, columns_of, in_order, put
 from tests.compaction.test_order import histories
@@ -83,6 +84,43 @@ def test_a_table_ends_before_it_lies_over_too_many_grandparents():
     assert list(chain.from_iterable(tables)) == entries
     for table in tables:
         assert level_bytes(overlapping(grandparents, table[0][0], table[-1][0])) <= 10 * 100
+
+
+def test_a_table_ends_where_one_of_the_level_below_does():
+    grandparents = tuple(parse_table(f"{n} {n:04}00-{n:04}99 bytes=1000") for n in range(1, 30))
+    entries = [put(b"%06d" % key, 1) for key in range(100, 2900, 2)]
+
+    columns = columns_of(entries)
+    entry_bytes = (columns.key_bytes + columns.value_bytes) // len(entries)
+
+    # 50 entries lie over one grandparent.  A table is to have at least 80, an eighth of what it may hold.
+    tables = write(entries, 8 * 80 * entry_bytes, grandparents)
+
+    assert list(chain.from_iterable(tables)) == entries
+    assert {len(table) for table in tables[:-1]} == {100}
+    assert all(table[0][0].endswith(b"00") for table in tables)
+
+
+def test_a_table_that_is_full_before_the_level_below_has_a_border_ends_anyway():
+    grandparents = (parse_table("1 000000-009999 bytes=100"), parse_table("2 010000-019999 bytes=100"))
+    entries = rising(2000)
+
+    tables = write(entries, 100 * ENTRY_BYTES, grandparents)
+
+    assert list(chain.from_iterable(tables)) == entries
+    assert all(90 <= len(table) <= 100 for table in tables[:-1])
+
+
+def test_tables_that_end_at_borders_cost_less_to_merge(monkeypatch):
+    """The figure of compaction/DESIGN.md: without the rule the simulator's tree writes a fifth more."""
+    shape = Shape(memtable_bytes=256 * 1024, table_bytes_max=1024 * 1024)
+    stream = Synthetic(keys=200_000, count=800_000, seed=1)
+    settings = Settings(shape=shape, costs=Costs(sample=4))
+
+    with_borders = run(stream, settings).tree_write_amp
+    monkeypatch.setattr(sim_entries, "body_bytes", lambda table_bytes_max: 2 * table_bytes_max)
+
+    assert run(stream, settings).tree_write_amp > 1.15 * with_borders
 
 
 def test_gaps_between_grandparents_belong_to_the_table_before():

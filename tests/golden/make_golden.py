@@ -3,7 +3,7 @@
 `python -m tests.golden.make_golden` writes the stores that are not there yet and never touches one that is:
 a file that this format has once produced stays as it is, and what is written differently gets a folder of
 its own.  In `v1` a flushed segment left the manifest with the flush; in `v1-retention` it leaves later, and
-the manifest knows when a segment was finished.
+the manifest knows when a segment was finished; in `v1-work` edits say what their tables have cost.
 """
 
 import shutil
@@ -20,14 +20,14 @@ from lsm.payload import encode_one
 from wal.record import encode
 
 FOLDER = Path(__file__).resolve().parent
-GOLDEN = FOLDER / "v1-retention"
-OLDER = (FOLDER / "v1",)
+GOLDEN = FOLDER / "v1-work"
+OLDER = (FOLDER / "v1", FOLDER / "v1-retention")
 OPTIONS = {
     "log_retention_bytes": 0,
     "background": "manual",
     "memory_limit": "1MiB",
     "block_bytes": 256,
-    "table_bytes_max": 2048,
+    "table_bytes_max": 1024,
     "l0_tables_max": 8,
     "l0_tables_slow": 12,
     "l0_tables_stop": 24,
@@ -73,8 +73,9 @@ def value(number: int, generation: int) -> bytes:
 
 def write_two_levels(db: lsm.DB) -> None:
     """Several tables at the bottom, two in L0 that overwrite and delete, an unflushed tail of every kind."""
-    db.update({key(number): value(number, 1) for number in range(200)})
-    db.compact()
+    for generation in (0, 1):  # what is alone is moved down as one table; a merge makes several
+        db.update({key(number): value(number, generation) for number in range(200)})
+        db.compact()
     db.update({key(number): value(number, 2) for number in range(50, 100)})
     for number in range(60, 70):
         db.delete(key(number))

@@ -12,7 +12,7 @@ import pytest
 
 import lsm
 from lsm.fs_watch import InotifyWatch, PollingWatch
-from lsm.log.source import ReaderLog
+from lsm.log.reader_log import ReaderLog
 from tests.lsm.log_children import OPTIONS, value_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -4,7 +4,7 @@ import time
 from itertools import pairwise
 
 import lsm
-from lsm.log.source import ReaderLog
+from lsm.log.reader_log import ReaderLog
 
 
 def test_a_keyspace_that_is_made_while_a_piece_is_read_is_known(tmp_path, monkeypatch):

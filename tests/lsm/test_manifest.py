@@ -276,3 +276,19 @@ def test_a_long_history_rolls_into_a_short_manifest(monkeypatch):
         assert len(manifests) == 1
         assert fs.size_of(manifests[0]) < 4000
     assert open_memory(fs)[b"k"] == b"v"
+
+
+def test_compacting_by_hand_leaves_a_short_manifest():
+    fs = MemFS()
+    with open_memory(fs) as db:
+        for number in range(100):
+            db[b"%d" % number] = b"v"
+            db.flush()
+        long = sum(fs.size_of(name) for name in fs.list() if name.startswith("MANIFEST"))
+        db.clear()
+        db.compact()
+        left = sum(fs.size_of(name) for name in fs.list() if name.startswith("MANIFEST"))
+        db[b"after"] = b"it works"
+    assert left < long / 3
+    with open_memory(fs) as db:
+        assert dict(db) == {b"after": b"it works"}

@@ -84,7 +84,7 @@ BAD = [
     ("hash_index", "yes"),
     ("mmap", None),
     ("verify_checksums", 0),
-    ("table_bytes_max", 0),
+    ("table_bytes_max", 255),
     ("level_ratio", 1),
     ("level_ratio", 101),
     ("levels_max", 1),
@@ -101,6 +101,13 @@ BAD = [
 def test_a_value_that_cannot_be_is_refused_by_name(name, value):
     with pytest.raises(lsm.InvalidArgument, match=name):
         Options().with_changes({name: value})
+
+
+def test_tables_are_cut_at_twice_a_memtable_unless_told_otherwise():
+    assert Options().table_bytes == 32 * 1024 * 1024 == 2 * Options().seal_bytes
+    assert Options(memtable_bytes_max=1 << 20).table_bytes == 2 << 20
+    assert Options(memtable_bytes_max=1 << 30).table_bytes == 32 << 20
+    assert Options(memtable_bytes_max=1 << 20, table_bytes_max=5 << 20).table_bytes == 5 << 20
 
 
 def test_a_wrong_option_is_refused_before_anything_is_made(tmp_path):

@@ -2,15 +2,18 @@
 
 import pytest
 
+import lsm
 from lsm.adoption import Load, adopt, stage_columns
 from lsm.filenames import parse
 from lsm.verify import verify_on
 from sstable import TableOptions
 from tests.lsm.test_adoption import columns
 from tests.reliability.scoreboard import announce
+from tests.reliability.sync_sites import skipping_functions
 from tests.reliability.tiny import RESERVE_BYTES, StepClock, held, open_tiny
 from tests.support.crash import crash_states
 from tests.support.memfs import MemFS
+from tests.support.mutants import syncs_at
 
 BEFORE = {b"a": b"1", b"b": b"2", b"e": b"5"}
 MEMORY = {b"c": b"3"}
@@ -43,11 +46,10 @@ def result(*, replaces):
     return loaded if replaces else {b"a": b"1", **loaded}
 
 
-@pytest.mark.parametrize("replaces", [False, True])
-def test_a_load_is_whole_or_not_there(replaces, capsys):
-    fs = MemFS(reserve_bytes_max=RESERVE_BYTES)
-    clock = StepClock()
-    with held(open_tiny(fs, clock=clock, log_retention="all")) as db:
+def told(*, replaces, skip=None):
+    """Return the disk of a store that takes a load over, and what was staged for it."""
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES, skip_syncs=skip)
+    with held(open_tiny(fs, clock=StepClock(), log_retention="all")) as db:
         db.update(BEFORE)
         db.flush()
         db.update(MEMORY)
@@ -58,16 +60,44 @@ def test_a_load_is_whole_or_not_there(replaces, capsys):
         fs.log.ack(2)
         db[b"z"] = b"after"
         fs.log.ack(3)
-    stagings = {name: fs.sibling("stage").open(name).read_upto(0, 1 << 20) for name in names}
+    return fs, {name: fs.sibling("stage").open(name).read_upto(0, 1 << 20) for name in names}
+
+
+def explored(fs, stagings, *, replaces, since=1):
+    """Open every image that a crash may leave; return how many there are, and what was found.
+
+    `since` is the promise that must have been given by then.
+    """
     after = result(replaces=replaces)
     outcomes, checked = set(), set()
     for state in crash_states(fs.log):
-        if state.acked < 1 or (state.digest, state.acked) in checked:
+        if state.acked < since or (state.digest, state.acked) in checked:
             continue
         checked.add((state.digest, state.acked))
-        outcomes.add(check(state, stagings, names, after, replaces=replaces))
-    announce(capsys, f"adoption crash: images={len(checked)} outcomes={sorted(outcomes)}")
+        outcomes.add(check(state, stagings, tuple(stagings), after, replaces=replaces))
+    return len(checked), outcomes
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_a_load_is_whole_or_not_there(replaces, capsys):
+    images, outcomes = explored(*told(replaces=replaces), replaces=replaces)
+
+    announce(capsys, f"adoption crash: images={images} outcomes={sorted(outcomes)}")
     assert outcomes == {"before", "after"}
+
+
+def test_no_sync_of_an_adoption_can_be_left_out():
+    """Of the bytes that are staged, and of the directory with the names of all tables of the load."""
+    fs, _ = told(replaces=True)
+    sites = [site for site in fs.log.sites() if site.function.startswith("lsm.adoption")]
+    assert [site.function for site in sites] == ["lsm.adoption.staging.stage_columns"]
+    names = skipping_functions(
+        "sync_dir", "lsm.segments.create_segment", "lsm.commit_whole.StoreCommitter._skip"
+    )
+
+    for skip in (*map(syncs_at, sites), names):
+        with pytest.raises((AssertionError, lsm.CorruptionError)):
+            explored(*told(replaces=True, skip=skip), replaces=True, since=2)
 
 
 def check(state, stagings, names, after, *, replaces):

@@ -14,7 +14,7 @@ from lsm.fs_types import Cause, FileSystem
 from lsm.log.cursor import LogCursor
 from lsm.log.offsets import before_time, earliest, latest, log_id_of
 from lsm.log.place import read_header, read_index
-from lsm.log.source import ReaderLog
+from lsm.log.reader_log import ReaderLog
 from lsm.reader import LiveReader
 from lsm.recovery import holds_store, missing, open_tables, sound_version, stored_options
 from lsm.spark.feed.offset import Offset

@@ -98,7 +98,7 @@ class Loading:
             new_name=lambda: f"{name}-{next(numbers)}.sst",
             store_id=target.store_id,
             options=target.options.table_options(),
-            table_bytes_max=options.table_bytes or target.options.table_bytes_max,
+            table_bytes_max=options.table_bytes or target.options.table_bytes,
             time_us=SystemClock().now_us(),
             duplicates=options.duplicates or ("last" if self._is_ordered else "error"),
             is_ordered=self._is_ordered,

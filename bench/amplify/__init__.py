@@ -1,0 +1,1 @@
+"""`amplify`: what writing, reading and keeping data costs this store, beside what theory says."""

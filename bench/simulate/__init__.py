@@ -1,0 +1,1 @@
+"""`simulate`: what a workload, or a store's own log, would cost under other settings."""

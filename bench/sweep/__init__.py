@@ -1,0 +1,1 @@
+"""`sweep`: one factor at a time, and the frontier that comes of it."""

@@ -1,0 +1,57 @@
+"""The last jobs of the background, for whoever wants to see what it was busy with."""
+
+from collections import deque
+from dataclasses import asdict, dataclass
+from itertools import count
+from typing import Literal, TypeAlias
+
+RECORDS_MAX = 4096
+
+JobKind: TypeAlias = Literal["flush", "merge", "move", "load"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """One finished job."""
+
+    number: int
+    """Counts from 1 since the store was opened."""
+    kind: JobKind
+    started: float
+    """When it began, by `time.monotonic()`."""
+    seconds: float
+    keyspace: int | None
+    """None for a flush, which serves all of them."""
+    from_level: int | None
+    """The shallowest level it took tables from; None if they came from the log or from outside."""
+    to_level: int
+    read_bytes: int
+    written_bytes: int
+    entries_in: int
+    entries_out: int
+    reason: str = ""
+    """Why the policy wanted it."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain values."""
+        return asdict(self)
+
+
+class JobHistory:
+    """Remembers finished jobs, up to a number of them."""
+
+    def __init__(self) -> None:
+        self._records: deque[JobRecord] = deque(maxlen=RECORDS_MAX)
+        self._numbers = count(1)
+
+    def next_number(self) -> int:
+        """Return the number of the next record."""
+        return next(self._numbers)
+
+    def add(self, record: JobRecord) -> None:
+        """Remember a job."""
+        self._records.append(record)
+
+    def since(self, number: int) -> list[JobRecord]:
+        """Return the records after the one with that number, oldest first."""
+        return [record for record in self._records.copy() if record.number > number]
