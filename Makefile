@@ -16,7 +16,7 @@ PEERS := $(VENV)/.installed-peers
 BROWSER := $(VENV)/.found-browser
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench release-test clean
+.PHONY: help demo test lint bench study release-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,9 @@ lint: $(DEV) ## ruff and mypy
 
 bench: $(PEERS) ## this store beside RocksDB, LevelDB, LMDB and SQLite on this machine
 	$(BIN)/python -m bench compare
+
+study: $(PEERS) ## the study of docs/amplification.md: results, a page and pictures in study/
+	@LSM=$(BIN)/lsm PYTHON=$(BIN)/python OUT=study examples/study/study.sh
 
 release-test: HYPOTHESIS_PROFILE = release
 release-test: $(DEV) ## the slow tests that a release needs

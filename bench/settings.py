@@ -51,7 +51,13 @@ class CompareSettings(Shape):
     """Settings of `compare`."""
 
     peers: Annotated[str, typer.Option(help="Peers, with commas between.")] = "rocksdict,plyvel,lmdb,sqlite3"
-    workloads: Annotated[str, typer.Option(help="Workloads, with commas between; all without.")] = ""
+    workloads: Annotated[
+        str,
+        typer.Option(
+            help="Workloads, with commas between; the usual ones without.  By name also fillseq, readhot "
+            "and ycsb-a to ycsb-f."
+        ),
+    ] = ""
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Rounds; medians are over these.")] = 3
     durable_operations: Annotated[
         int, typer.Option(min=1, help="Operations of the durable workloads: each waits for the disk.")
@@ -62,10 +68,16 @@ class CompareSettings(Shape):
     ] = 0
     amplify_keys: Annotated[
         int, typer.Option(min=0, help="Entries of the part about amplification; 0 leaves it out.")
-    ] = 400_000
+    ] = 800_000
     amplify_memtable_bytes: Annotated[
-        int, typer.Option(min=64 * 1024, max=MEMTABLE_BYTES_MAX, help="Memtable in that part.")
-    ] = 1280 * 1024
+        int,
+        typer.Option(
+            min=0,
+            max=MEMTABLE_BYTES_MAX,
+            help="Memtable in that part; 0 takes a 72nd of the data: if it were larger, not the level ratio "
+            "would decide, but the least size of a level.",
+        ),
+    ] = 0
     amplify_at_full_speed: Annotated[
         bool,
         typer.Option(
@@ -147,6 +159,8 @@ class StoreSettings:
     cache_bytes: int
     data_bytes: int
     """What the workloads will store: LMDB must know its largest size beforehand."""
+    memtable_log_bytes: int = 0
+    """The same memtable for an engine that counts the log of its puts; 0 takes the bytes as they are."""
     bloom_bits: int = 10
     table_bytes: int = 32 * MIB
     level_ratio: int = 10

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-_STYLES = {"ahead": "green", "met": "green", "behind": "red", "missed": "red"}
+_STYLES = {"ahead": "green", "met": "green", "ok": "green", "behind": "red", "missed": "red", "FAILED": "red"}
 
 
 @dataclass(slots=True)

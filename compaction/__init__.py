@@ -7,6 +7,7 @@ result.  DESIGN.md, beside this file, has the rules and the reasons.
 """
 
 from compaction.full import plan_full
+from compaction.joining import bytes_while_written
 from compaction.lazy import LazyPolicy
 from compaction.leveled import LeveledPolicy, Targets
 from compaction.levels import (
@@ -49,6 +50,7 @@ __all__ = [
     "TableSink",
     "Targets",
     "TieredPolicy",
+    "bytes_while_written",
     "check_levels",
     "compact",
     "flush_columns",

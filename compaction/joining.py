@@ -17,13 +17,13 @@ def joining_plans(levels: Levels, level: int, table_bytes_max: int) -> Iterator[
     run = levels[level]
     for start in range(len(run) - SMALL_TABLES + 1):
         tables = run[start : start + SMALL_TABLES]
-        sizes = [_bytes_while_written(table) for table in tables]
+        sizes = [bytes_while_written(table) for table in tables]
         # With none above half, what an entry is rewritten into at least doubles each time.
         if sum(sizes) <= table_bytes_max and 2 * max(sizes) <= sum(sizes):
             yield plan_merge(levels, tables, level, reason="small tables side by side")
 
 
-def _bytes_while_written(table: TableMeta) -> int:
+def bytes_while_written(table: TableMeta) -> int:
     """What a table may count for while it is written, when part of it is not compressed yet.
 
     Outputs are cut by that: tables that are small only on disk would come out as many as they went in.

@@ -59,7 +59,7 @@ class Background:
         for executor in self._executors:
             executor.close()
         with self._state.lock:
-            self._state.changed.notify_all()
+            self._state.announce()
         if self._committer is not None:
             self._committer.wants_sync.set()
         for thread in self._threads:
@@ -90,14 +90,15 @@ class Background:
     def compact_range(self, keyspace: int, start: bytes | None, stop: bytes | None) -> None:
         """Bring a range of a keyspace into as few tables as it needs."""
         executor, last_seq = self._compactor, self._state.version.flushed_seq
+        changes = self._state.changes
         while (compaction := self.jobs.next_full(keyspace, start, stop, last_seq)) is not None:
             with self.jobs.claimed(compaction) as is_ours:
                 if is_ours:
                     self.jobs.compact(compaction, executor)
                     self._after_job()
                     continue
-            with self._state.lock:  # another job has some of the tables: look again when it is done
-                self._state.changed.wait(_IDLE_SECONDS)
+            self._wait_for_change(changes)  # another job has some of the tables: look again when it is done
+            changes = self._state.changes
             self._check()
 
     def wait_for_flush(self) -> None:
@@ -129,12 +130,13 @@ class Background:
                 self._work()
                 continue
             with state.lock:
-                if state.version is version and is_busy == bool(state.sealed or state.busy):
+                if state.version is version and is_busy == self._is_busy():
                     state.changed.wait(0.05)
 
     def _is_busy(self) -> bool:
+        # A flush that is installed goes on for a moment: it is noted in the history, and lets go of log.
         with self._state.lock:
-            return bool(self._state.sealed or self._state.busy)
+            return bool(self._state.sealed or self._state.busy) or self.jobs.flushing.locked()
 
     def wait_for_room(self, log_bytes: int) -> None:
         """Hold a writer back while flush and compaction are behind."""
@@ -146,6 +148,8 @@ class Background:
         failure = self._state.failure or self.throttle.trouble
         if self._stopping.is_set() or isinstance(failure, ClosedError):
             raise ClosedError(f"{self._state.fs.name} was closed")
+        if isinstance(failure, DiskFull):
+            raise DiskFull(self._state.fs.name, "flushing or compacting") from failure
         if failure is not None:
             raise BackgroundError(errno.EIO, f"background work has failed: {failure}") from failure
 
@@ -155,27 +159,34 @@ class Background:
         return executor
 
     def _start_lane(self, name: str, step: Callable[[Executor], bool], executor: Executor) -> None:
-        self._start(name, lambda: self._lane_loop(step, executor))
+        self._start(name, lambda: self._lane_loop(name, step, executor))
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = threading.Thread(target=run, name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _lane_loop(self, step: Callable[[Executor], bool], executor: Executor) -> None:
+    def _lane_loop(self, name: str, step: Callable[[Executor], bool], executor: Executor) -> None:
+        changes = self._state.changes
         while not self._stopping.is_set():
             try:
                 worked = step(executor)
-                self.throttle.trouble = None
             except Cancelled:
                 return
             except Exception as error:  # noqa: BLE001  # whatever it is, it must not disappear
-                self._job_failed(error)
+                self._job_failed(name, error)
                 self._stopping.wait(_RETRY_SECONDS)
                 continue
+            self.throttle.troubles.pop(name, None)
             if not worked:
-                with self._state.lock:
-                    self._state.changed.wait(_IDLE_SECONDS)
+                self._wait_for_change(changes)
+            changes = self._state.changes
+
+    def _wait_for_change(self, changes: int) -> None:
+        """Wait a moment for something to do, unless something has changed since `changes` were counted."""
+        with self._state.lock:
+            if self._state.changes == changes:
+                self._state.changed.wait(_IDLE_SECONDS)
 
     def _flush_step(self, executor: Executor) -> bool:
         with self.jobs.flushing:
@@ -208,12 +219,12 @@ class Background:
         if self._committer is not None:
             self._committer.pause_at = 0  # the pressure has changed: the next write looks
 
-    def _job_failed(self, error: Exception) -> None:
+    def _job_failed(self, lane: str, error: Exception) -> None:
         """Keep what failed visible: out of space is waited out, anything else ends writing."""
         logger.error("background work on %s failed: %s", self._state.fs.name, error)
         self.jobs.counters.retries += 1
         if isinstance(error, DiskFull) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-            self.throttle.trouble = DiskFull(self._state.fs.name, "flushing or compacting")
+            self.throttle.troubles[lane] = DiskFull(self._state.fs.name, "flushing or compacting")
         elif isinstance(error, CorruptionError):
             self._state.fail(error)
         else:

@@ -1,8 +1,8 @@
 """The last jobs of the background, for whoever wants to see what it was busy with."""
 
+import threading
 from collections import deque
-from dataclasses import asdict, dataclass
-from itertools import count
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias
 
 RECORDS_MAX = 4096
@@ -14,8 +14,8 @@ JobKind: TypeAlias = Literal["flush", "merge", "move", "load"]
 class JobRecord:
     """One finished job."""
 
-    number: int
-    """Counts from 1 since the store was opened."""
+    number: int = 0
+    """Counts from 1 since the store was opened; 0 before the history has it."""
     kind: JobKind
     started: float
     """When it began, by `time.monotonic()`."""
@@ -42,16 +42,16 @@ class JobHistory:
 
     def __init__(self) -> None:
         self._records: deque[JobRecord] = deque(maxlen=RECORDS_MAX)
-        self._numbers = count(1)
-
-    def next_number(self) -> int:
-        """Return the number of the next record."""
-        return next(self._numbers)
+        self._lock = threading.Lock()  # jobs end side by side, and who has seen a number looks behind it
+        self._last = 0
 
     def add(self, record: JobRecord) -> None:
-        """Remember a job."""
-        self._records.append(record)
+        """Remember a job, under the next number."""
+        with self._lock:
+            self._last += 1
+            self._records.append(replace(record, number=self._last))
 
     def since(self, number: int) -> list[JobRecord]:
         """Return the records after the one with that number, oldest first."""
-        return [record for record in self._records.copy() if record.number > number]
+        with self._lock:
+            return [record for record in self._records if record.number > number]

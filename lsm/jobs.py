@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from compaction import CompactionPlan, Levels, plan_full
+from compaction import CompactionPlan, Levels, bytes_while_written, plan_full
 from lsm.executor import Executor
 from lsm.filenames import segment_name, table_name
 from lsm.history import JobHistory, JobRecord
@@ -80,7 +80,6 @@ class Jobs:
         self._count(result)
         self.history.add(
             JobRecord(
-                number=self.history.next_number(),
                 kind="flush",
                 started=started,
                 seconds=state.clock.monotonic() - started,
@@ -200,7 +199,6 @@ class Jobs:
                 self._remove_tables(result)  # dropped meanwhile
         self.history.add(
             JobRecord(
-                number=self.history.next_number(),
                 kind=plan.kind,
                 started=started,
                 seconds=state.clock.monotonic() - started,
@@ -217,8 +215,9 @@ class Jobs:
 
     def _compaction_task(self, compaction: Compaction) -> CompactionTask:
         plan, state = compaction.plan, self._state
-        # Outputs are cut by size and by what lies below; both add tables.
-        numbers = 2 * (plan.input_bytes // state.options.table_bytes + len(plan.output_grandparents)) + 16
+        # Outputs are cut by size, before compression, and by what lies below; both add tables.
+        size_bytes = sum(map(bytes_while_written, plan.tables))
+        numbers = 2 * (size_bytes // state.options.table_bytes + len(plan.output_grandparents)) + 16
         return CompactionTask(
             keyspace=compaction.keyspace,
             runs=plan.inputs,
@@ -274,7 +273,7 @@ class Jobs:
             if is_ours:
                 with self._state.lock:
                     self._state.busy -= numbers
-                    self._state.changed.notify_all()
+                    self._state.announce()
 
     def _output(self, number_count: int, options: TableOptions) -> Output:
         state = self._state

@@ -7,11 +7,12 @@ is never appended to.
 
 import zlib
 from dataclasses import dataclass
+from typing import Protocol
 
 import wal
 from lsm.clock import Clock
 from lsm.edit_json import decode_edit, encode_edit
-from lsm.errors import ManifestCorrupt, UnsupportedFormat
+from lsm.errors import CorruptionError, ManifestCorrupt, UnsupportedFormat
 from lsm.filenames import CURRENT, CURRENT_TEMPORARY, manifest_name
 from lsm.fs_types import Cause, FileSystem
 from lsm.version import BadEdit, Version, VersionEdit
@@ -42,6 +43,14 @@ def read_current(fs: FileSystem) -> int:
             f"{fs.name}/{CURRENT}", f"does not match its checksum ({crc:.8})", offset=0, advice=_ADVICE
         )
     return int(text)
+
+
+def is_in_force(fs: FileSystem, number: int) -> bool:
+    """Tell whether a manifest is the one in force; False if that cannot be known."""
+    try:
+        return read_current(fs) == number
+    except (OSError, CorruptionError):
+        return False
 
 
 def _current_line(number: int) -> bytes:
@@ -94,6 +103,30 @@ def _read_whole(fs: FileSystem, name: str, limit: int) -> bytes:
         file.close()
 
 
+class VersionHolder(Protocol):
+    """Where the truth on disk is known from: a manifest that is written, or one that was read."""
+
+    version: Version
+    number: int
+
+    @property
+    def wants_roll(self) -> bool:
+        """Tell whether it has grown so long that a new one would be shorter."""
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Tell, more exactly and at a cost, whether a new one would be much shorter."""
+
+    def abandon(self) -> None:
+        """Let go of the file as it is."""
+
+    def append(self, edit: VersionEdit) -> Version:
+        """Make an edit durable; return the version it leads to."""
+
+    def close(self, edit: VersionEdit) -> None:
+        """Make the last edit durable and end."""
+
+
 class Manifest:
     """Owns the manifest that is being written.  `version` is what is durable; callers serialise `append`."""
 
@@ -119,7 +152,9 @@ class Manifest:
     @property
     def wants_roll(self) -> bool:
         """Tell whether the edits have grown much longer than the version they began with."""
-        return self._segment.file.size > max(ROLL_BYTES, _ROLL_RATIO * self._first_bytes)
+        long_bytes = max(ROLL_BYTES, _ROLL_RATIO * self._first_bytes)
+        # However much there is to say: what is too long would not be read again.
+        return self._segment.file.size > min(long_bytes, MANIFEST_BYTES_MAX // 2)
 
     @property
     def is_wasteful(self) -> bool:

@@ -121,7 +121,9 @@ class Options:
     @property
     def table_bytes(self) -> int:
         """Size at which tables are cut."""
-        return self.table_bytes_max or min(_TABLE_BYTES, 2 * self.seal_bytes)
+        # Where only memory is short, small memtables must not mean thousands of tables.
+        least = _TABLE_BYTES_MIN if self.memtable_bytes_max else MIB
+        return self.table_bytes_max or min(_TABLE_BYTES, max(least, 2 * self.seal_bytes))
 
     @property
     def cache_bytes(self) -> int:

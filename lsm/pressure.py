@@ -66,8 +66,13 @@ class Throttle:
         self._state = state
         self._help_out = help_out  # without a background, the writer does the work itself
         self.counters = StallCounters()
-        self.trouble: Error | None = None  # why the background makes no progress now
+        self.troubles: dict[str, Error] = {}  # why lanes of the background make no progress now
         self.is_stopping = False
+
+    @property
+    def trouble(self) -> Error | None:
+        """Why the background makes no progress now."""
+        return next(iter(self.troubles.copy().values()), None)
 
     def wait(self) -> Pressure:
         """Return when a write may go on, with the pressure that is left."""

@@ -15,7 +15,7 @@ from lsm.clock import Clock
 from lsm.errors import ClosedError, DiskFull, Error, KeyspaceNotFound, ReadOnlyError, StorageError
 from lsm.filenames import manifest_name
 from lsm.fs_types import FileSystem
-from lsm.manifest import Manifest
+from lsm.manifest import Manifest, VersionHolder, is_in_force
 from lsm.memtable import Layer, MemTable
 from lsm.options import Options
 from lsm.payload import Value, Writes
@@ -125,30 +125,6 @@ def refusal_of_copy(name: str) -> ReadOnlyError:
     )
 
 
-class VersionHolder(Protocol):
-    """Where the truth on disk is known from: a manifest that is written, or one that was read."""
-
-    version: Version
-    number: int
-
-    @property
-    def wants_roll(self) -> bool:
-        """Tell whether it has grown so long that a new one would be shorter."""
-
-    @property
-    def is_wasteful(self) -> bool:
-        """Tell, more exactly and at a cost, whether a new one would be much shorter."""
-
-    def abandon(self) -> None:
-        """Let go of the file as it is."""
-
-    def append(self, edit: VersionEdit) -> Version:
-        """Make an edit durable; return the version it leads to."""
-
-    def close(self, edit: VersionEdit) -> None:
-        """Make the last edit durable and end."""
-
-
 def _keep_pin(_: Pin) -> None:
     """Stand in until somebody can be told that it is dropped."""
 
@@ -176,6 +152,7 @@ class State:
         self.lock = threading.RLock()
         self.edit_lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
+        self.changes = 0  # how often there was something new for the background to look at
         self.is_applying = False  # readers wait for a batch that is half applied
         self.visible_seq = 0
         self.sealed: list[Generation] = []  # oldest first
@@ -224,7 +201,7 @@ class State:
             self.sync_spaces()
             self.obsolete |= gone
             self.tables.discard(gone)
-            self.changed.notify_all()
+            self.announce()
         if self.manifest.wants_roll:
             self.replace_manifest(self.version)
 
@@ -241,22 +218,35 @@ class State:
         try:
             return self.manifest.append(edit)
         except OSError as error:
-            # Nobody knows if the edit is on disk, so nothing may build on it; a full disk can be resumed.
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                self.fail(DiskFull(self.fs.name, "writing the manifest"))
-            else:
-                self.fail(
-                    StorageError(error.errno or errno.EIO, f"{self.fs.name}: manifest not written: {error}")
-                )
+            # Nobody knows if the edit is on disk, so nothing may build on it.
+            self._manifest_failed(error)
             raise
 
     def replace_manifest(self, version: Version) -> None:
         """Put a new manifest with `version` in force.  The caller holds `edit_lock`."""
-        old = self.manifest
-        number = self.new_number()
-        self.manifest = Manifest(self.fs, self.clock, replace(version, next_number=self.next_number), number)
-        old.abandon()
-        self.remove_file(manifest_name(old.number))
+        old, number = self.manifest, self.new_number()
+        version = replace(version, next_number=self.next_number)
+        try:
+            self.manifest = Manifest(self.fs, self.clock, version, number)
+        except BaseException as error:
+            if is_in_force(self.fs, old.number):
+                self.remove_file(manifest_name(number))
+            else:  # an edit of the old one would be read by nobody
+                self._manifest_failed(error)
+            raise
+        try:
+            old.abandon()
+        finally:
+            self.remove_file(manifest_name(old.number))
+
+    def _manifest_failed(self, error: BaseException) -> None:
+        """Take no more writes; after a full disk they can be resumed."""
+        code = getattr(error, "errno", None)
+        if code in (errno.ENOSPC, errno.EDQUOT):
+            self.fail(DiskFull(self.fs.name, "writing the manifest"))
+        else:
+            what = f"{self.fs.name}: manifest not written: {str(error) or type(error).__name__}"
+            self.fail(StorageError(code or errno.EIO, what))
 
     def sync_spaces(self) -> None:
         """Bring keyspaces and views in line with the version.  The caller holds `lock`."""
@@ -291,7 +281,7 @@ class State:
         self.sealed.append(generation)
         for space in self.spaces.values():
             self.refresh_view(space)
-        self.changed.notify_all()
+        self.announce()
 
     def apply(self, writes: Iterable[Writes], last_seq: int) -> None:
         """Let readers see one batch, whole."""
@@ -349,6 +339,11 @@ class State:
         for space in self.spaces.values():
             space.view = EndedView(error)
 
+    def announce(self) -> None:
+        """Let the background look again, and wake all who wait.  The caller holds `lock`."""
+        self.changes += 1
+        self.changed.notify_all()
+
     def check_open(self) -> None:
         """Raise if nothing works any more."""
         if self.end is not None:
@@ -386,7 +381,7 @@ class State:
             if self.failure is None:
                 self.failure = error
             self.writer.look()
-            self.changed.notify_all()
+            self.announce()
 
     def remove_file(self, name: str) -> None:
         """Remove a file that nothing refers to; if that fails it is tried again when the store next opens."""

@@ -62,7 +62,7 @@ class Work:
         return replace(
             self,
             levels=levels,
-            **{name: getattr(self, name) + getattr(other, name) for name in _TOTALS},
+            **{name: _added(self, other, name) for name in _TOTALS},
         )
 
     def __bool__(self) -> bool:
@@ -89,8 +89,12 @@ _OF_LEVEL = tuple(field.name for field in fields(LevelWork))
 
 
 def _sum(one: LevelWork, other: LevelWork) -> LevelWork:
-    added = {name: getattr(one, name) + getattr(other, name) for name in _OF_LEVEL[1:]}
-    return LevelWork(level=one.level, **added)
+    return LevelWork(level=one.level, **{name: _added(one, other, name) for name in _OF_LEVEL[1:]})
+
+
+def _added(one: object, other: object, name: str) -> int:
+    # What a manifest could not hold must not be written into the next one.
+    return min(_NUMBER_MAX, int(getattr(one, name) + getattr(other, name)))
 
 
 def work_of_merge(

@@ -1,33 +1,13 @@
-"""How a run goes: looks at the store along the way, its jobs, and the most bytes of tables there were."""
+"""How a run goes: looks at the store along the way, and its jobs."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
 
 import lsm
 from bench.amplify.moment import Moment, moment_of
+from bench.table_peak import TablePeak
 from bench.timeline import Timeline, job_rows
-
-
-@dataclass(slots=True)
-class TablePeak:
-    """The most bytes of tables at a time: those there were before a job, and its outputs beside them."""
-
-    now_bytes: int = 0
-    peak_bytes: int = 0
-
-    def add(self, jobs: Iterable[lsm.JobRecord]) -> None:
-        """Count jobs in the order in which they ended."""
-        for job in jobs:
-            self.now_bytes += job.written_bytes
-            self.peak_bytes = max(self.peak_bytes, self.now_bytes)
-            if job.kind == "merge":
-                self.now_bytes -= job.read_bytes
-
-    def restart(self) -> None:
-        """Forget what was highest so far."""
-        self.peak_bytes = self.now_bytes
 
 
 @dataclass(slots=True)
@@ -81,4 +61,5 @@ class Course:
         """Return the parts of the result file."""
         if self.timeline is None:
             return {}
-        return {"timeline": self.timeline.to_json(), "jobs": job_rows(self.jobs, self.began)}
+        start = {} if self.steady_from is None else {"measured_from_user_bytes": self.steady_from.user_bytes}
+        return {"timeline": self.timeline.to_json(), "jobs": job_rows(self.jobs, self.began), **start}

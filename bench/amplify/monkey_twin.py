@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from bench.amplify.lookups import LookupTally
+from compaction.simulate import monkey as sharing
 from compaction.simulate import theory
 
 
@@ -15,8 +16,9 @@ class MonkeyGain:
     expected_ratio: float
     """From the bits that the filters which were asked really have."""
     predicted_ratio: float | None
-    """From level ratio, number of runs and bits on average, by Monkey's closed form; None if it has none."""
-    runs: float
+    """From level ratio, number of levels and bits on average; None where there are no levels."""
+    levels: int
+    """Runs that the lookup of an absent key asks, in whole numbers."""
 
     @property
     def ratio(self) -> float | None:
@@ -32,20 +34,23 @@ def monkey_gain(
     uniform: LookupTally, monkey: LookupTally, *, runs: float, level_ratio: int, bits_per_key: float
 ) -> MonkeyGain:
     """Compare lookups of absent keys; where a hash index answers, what the filters would have let pass."""
-    has_form = level_ratio > 1 and theory.monkey_is_filtering_all(level_ratio, bits_per_key)
+    levels = round(runs)
     return MonkeyGain(
         uniform_miss_blocks=blocks_in_vain(uniform),
         monkey_miss_blocks=blocks_in_vain(monkey),
         expected_ratio=uniform.predicted_blocks / max(monkey.predicted_blocks, 1e-12),
-        predicted_ratio=(
-            runs
-            * theory.miss_uniform(1, bits_per_key)
-            / theory.miss_monkey_leveled(level_ratio, bits_per_key)
-            if has_form
-            else None
-        ),
-        runs=runs,
+        predicted_ratio=theoretical_gain(levels, level_ratio, bits_per_key) if levels else None,
+        levels=levels,
     )
+
+
+def theoretical_gain(levels: int, level_ratio: int, bits_per_key: float) -> float:
+    """Return how many times fewer blocks a miss reads in full levels, each `level_ratio` times the next.
+
+    Not by Monkey's closed form, which is that of endlessly many levels: with two it would promise a loss.
+    """
+    bits = sharing.share_bits([level_ratio**depth for depth in range(levels)], bits_per_key)
+    return theory.miss_uniform(levels, bits_per_key) / sharing.miss_reads(bits)
 
 
 def blocks_in_vain(misses: LookupTally) -> float:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from bench.amplify.amplification import Amplification
     from bench.amplify.moment import Moment
-    from bench.amplify.os_counters import OsCounters
     from bench.amplify.write_rows import Row, WriteCosts
+    from bench.os_counters import OsCounters
 
 _FAR = 0.2
 """A prediction further off than this is pointed out."""
@@ -124,7 +124,7 @@ def _on_reads(found: Amplification) -> Iterator[str]:
     gain = found.monkey
     if gain is not None and gain.predicted_ratio is not None:
         yield (
-            f"Monkey's closed form means {gain.runs:.1f} full levels, each {found.options.level_ratio} times "
+            f"Monkey's theory means {gain.levels} full levels, each {found.options.level_ratio} times "
             "the one above; where a level is nearly empty, it has bits to spare and the gain is another"
         )
 

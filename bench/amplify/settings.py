@@ -7,7 +7,7 @@ import typer
 
 import lsm
 from bench.settings import MIB, Shape
-from bench.simulate.store import simulated_store
+from bench.simulated_store import simulated_store
 from bench.workload.options import OptionTexts, parse_options
 from compaction import simulate
 
@@ -33,7 +33,8 @@ class AmplifySettings(Shape):
         float, typer.Option(min=0.01, max=1000, help="Data sets overwritten while measuring.")
     ] = 3.0
     dist: Annotated[
-        str, typer.Option(help="Which keys are overwritten: uniform, zipf:0.99, latest, sequential.")
+        str,
+        typer.Option(help="Which keys are overwritten: uniform, zipf:0.99, latest, hot:0.01 or sequential."),
     ] = "uniform"
     batch: Annotated[int, typer.Option(min=1, max=100_000, help="Writes committed together.")] = 1
     samples: Annotated[

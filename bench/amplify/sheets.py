@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench.amplify.write_rows import checks
+from bench.engine_line import engine_line
 from bench.sheet import Sheet
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def amplify_sheets(found: Amplification) -> list[Sheet]:
     costs = found.costs()
     if costs is not None:
         sheets += [write_sheet(costs, found.title), check_sheet(costs)]
+        sheets[0].notes.append(engine_line(found.options, found.settings.place))
     if found.reads is not None:
         sheets += [read_sheet(found.reads), filter_sheet(found.reads)]
     if found.monkey is not None:
@@ -138,7 +140,7 @@ def monkey_sheet(gain: MonkeyGain) -> Sheet:
     """Show what sharing out the bits has saved."""
     return Sheet(
         "Monkey: blocks read for a key that is not there, two stores from one stream",
-        ["uniform", "monkey", "times fewer", "by their bits", "closed form"],
+        ["uniform", "monkey", "times fewer", "by their bits", "theory"],
         [
             [
                 f"{gain.uniform_miss_blocks:.4f}",

@@ -49,7 +49,7 @@ class Space:
         return {
             "space_amp": self.tables / live,
             "space_amp_mean": self.mean / live,
-            "space_amp_with_log": self.total / live,
+            "space_amp_with_log": (self.tables + self.log) / live,
             "space_amp_peak": self.peak / live,
         }
 

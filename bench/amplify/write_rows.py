@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 from bench.amplify.moment import LevelBytes, Moment
 from bench.amplify.prediction import Cost
+from bench.written import Written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +41,7 @@ class WriteCosts:
     def figures(self) -> dict[str, float]:
         """Return the same under the names of the result file."""
         spent, user = self.spent, max(1, self.spent.user_bytes)
-        figures = {
-            "write_amp": spent.total_bytes / user,
-            "tree_write_amp": tree_write_amp(spent),
-            "log_write_amp": spent.written.get("log", 0) / user,
-            "flush_write_amp": spent.written.get("flush", 0) / user,
-            "compaction_write_amp": spent.written.get("compaction", 0) / user,
-            "manifest_write_amp": spent.written.get("manifest", 0) / user,
+        figures = Written(user_bytes=user, by_cause=spent.written).figures() | {
             "simulated_write_amp": self.simulated.total,
             "simulated_tree_write_amp": self.simulated.tree_write_amp,
         }
@@ -121,16 +116,10 @@ class WriteCosts:
         return Row(
             name="tree only",
             what="(flush + compaction) / flush: RocksDB's w_amp",
-            measured=tree_write_amp(self.spent),
+            measured=Written(user_bytes=1, by_cause=self.spent.written).tree_write_amp or 1.0,
             predicted=None if self.formula is None else self.formula.tree_write_amp,
             simulated=self.simulated.tree_write_amp,
         )
-
-
-def tree_write_amp(spent: Moment) -> float:
-    """Return the bytes of flush and compaction over those of flush; 1 if nothing was flushed."""
-    flush, compaction = spent.written.get("flush", 0), spent.written.get("compaction", 0)
-    return (flush + compaction) / flush if flush else 1.0
 
 
 def _factor(level: LevelBytes) -> str:

@@ -15,8 +15,18 @@ OVERWRITES = 3
 """How often the whole is overwritten, by keys drawn evenly: enough for a steady state."""
 _CHUNK = 100_000
 _TABLE_BYTES = 2 * MIB
+_SKIP_LIST_BYTES = 31  # what an entry of RocksDB's and LevelDB's memtables has beside key and value, about
+_LOG_BYTES = 48  # and a put in our log
 _MEMTABLE_ENTRY_BYTES = 64  # more than any of them adds to keys and values
 _BASE_MEMTABLES = 8  # twice what L0 holds when it is merged
+_MEMTABLES = 72
+_MEMTABLE_BYTES_MIN = 64 * 1024
+
+
+def _memtable_bytes(settings: CompareSettings) -> int:
+    """Return a memtable in proportion to the data."""
+    live_bytes = settings.amplify_keys * (settings.key_bytes + settings.value_bytes)
+    return max(_MEMTABLE_BYTES_MIN, live_bytes // _MEMTABLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +50,7 @@ class AmplifyTask:
             key_bytes=settings.key_bytes,
             value_bytes=settings.value_bytes,
             seed=settings.seed,
-            memtable_bytes=settings.amplify_memtable_bytes,
+            memtable_bytes=settings.amplify_memtable_bytes or _memtable_bytes(settings),
             level_ratio=settings.level_ratio,
             is_paced=not settings.amplify_at_full_speed,
         )
@@ -56,6 +66,12 @@ class AmplifyTask:
         return self.live_bytes * (1 + OVERWRITES)
 
     @property
+    def memtable_log_bytes(self) -> int:
+        """What the puts of a memtable take in our log: the same memtable is one of as many puts."""
+        entry_bytes = self.key_bytes + self.value_bytes
+        return self.memtable_bytes // (entry_bytes + _SKIP_LIST_BYTES) * (entry_bytes + _LOG_BYTES)
+
+    @property
     def puts_a_step(self) -> int:
         """How many puts come between two waits: not quite a memtable of any engine."""
         return max(1, self.memtable_bytes // (self.key_bytes + self.value_bytes + _MEMTABLE_ENTRY_BYTES))
@@ -65,6 +81,7 @@ class AmplifyTask:
         """What every engine is given, as far as it has the notion."""
         return StoreSettings(
             memtable_bytes=self.memtable_bytes,
+            memtable_log_bytes=self.memtable_log_bytes,
             cache_bytes=max(MIB, 2 * self.live_bytes),
             data_bytes=self.live_bytes,
             table_bytes=_TABLE_BYTES,

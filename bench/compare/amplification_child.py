@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.amplify.os_counters import read_os_counters
 from bench.compare.amplification import Amplified, AmplifyTask
 from bench.data import Data, cut
+from bench.os_counters import read_os_counters
 from bench.peers.disk_full import is_disk_full
 from bench.peers.engines import Engine, find_engine
 from bench.peers.work import CountsWork, Settles

@@ -66,6 +66,7 @@ def _given(task: AmplifyTask) -> str:
     store = task.store
     return (
         f"for all that have it: memtable {store.memtable_bytes / MIB:.2f} MiB, "
+        f"for ours the log of as many puts, {store.memtable_log_bytes / MIB:.2f} MiB, "
         f"level ratio {store.level_ratio}, "
         f"the level below L0 {store.base_bytes / MIB:.1f} MiB where it can be set, "
         f"tables up to {store.table_bytes / MIB:.0f} MiB, "

@@ -69,7 +69,8 @@ class Comparison:
 
     @property
     def _needs_loaded(self) -> bool:
-        return LOAD in self.workloads or any(workload.on is not On.FRESH for workload in self.workloads)
+        loaded = On.LOADED, On.COMPACTED
+        return LOAD in self.workloads or any(workload.on in loaded for workload in self.workloads)
 
     def run(self) -> Figures:
         """Measure everything; the figures so far are there even if it is interrupted."""
@@ -80,6 +81,7 @@ class Comparison:
             self._run_fresh(round_, order)
             if self._needs_loaded:
                 self._run_loaded(round_, order)
+            self._run_own(round_, order)
         self.figures.is_complete = True
         return self.figures
 
@@ -92,6 +94,17 @@ class Comparison:
             for engine in order if workload.trace is not None else ():
                 with self._opened(engine, durable=workload.durable) as opened:
                     self._trace(workload, opened, round_)
+
+    def _run_own(self, round_: Round, order: Sequence[Engine]) -> None:
+        """Run what loads a store of its own."""
+        for workload in self._those(On.OWN):
+            for engine in order:
+                with self._opened(engine, durable=False) as opened:
+                    for pairs in () if workload.load is None else workload.load(round_):
+                        opened.store.write_batch(pairs)
+                    if engine.has_background:
+                        settle(opened.directory, self.quiet_seconds)
+                    self._time(workload, opened, round_)
 
     def _run_loaded(self, round_: Round, order: Sequence[Engine]) -> None:
         """Load a store of each engine, then run what needs one; all stay open, one works at a time."""

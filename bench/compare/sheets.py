@@ -78,7 +78,7 @@ def rate_sheet(comparison: Comparison, results: Sequence[WorkloadOutcome]) -> Sh
         "empty loop: what the loop of the bench costs an operation by itself; it is part of every rate"
     )
     if not comparison.figures.is_complete:
-        sheet.notes.append("INTERRUPTED: these are the figures up to then")
+        sheet.notes.append("NOT COMPLETE: these are the figures up to then")
     return sheet
 
 
@@ -124,6 +124,8 @@ def ratio_sheet(comparison: Comparison, results: Sequence[WorkloadOutcome]) -> S
             [*row, "–" if target is None else f"{target:.1f}", result.verdict] if has_yardstick else row
         )
     for name in names:
+        if not any(name in result.ratios for result in results):
+            continue
         behind = [
             f"{result.workload.name} {result.ratios[name].median:.2f}"
             for result in results

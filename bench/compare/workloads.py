@@ -17,8 +17,10 @@ from bench.compare.loops import (
     trace_gets,
     trace_puts,
 )
-from bench.data import Data, cut
+from bench.compare.shared import NAMES, Shared, do_operations
+from bench.data import Data, Pairs, cut
 from bench.peers.engines import UnknownName
+from bench.workload import Action, find_workload
 
 BATCH_SIZE = 1000
 THREADS = 8
@@ -32,6 +34,7 @@ class On(Enum):
     FRESH = "an empty store of its own"
     LOADED = "the store that fillrandom left, settled, not compacted by hand"
     COMPACTED = "the same store after everything before and a full compaction"
+    OWN = "a store of its own, with the keys that it needs, settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Workload:
     threads: int = 1
     is_whole: bool = False
     """Whether it meets every entry: then the number of operations must be theirs."""
+    load: Callable[[Round], Iterable[Pairs]] | None = None
+    """What must be there before it begins, of one with a store of its own."""
 
 
 def _all_pairs(round_: Round) -> object:
@@ -225,14 +230,39 @@ WORKLOADS = (
         target=1.5,
     ),
 )
+
+
+def _shared(name: str) -> Workload:
+    """Return a workload of the catalogue, which `run` and `simulate` have, too."""
+    found = find_workload(name)
+    reads = {Action.GET, Action.SCAN}
+
+    def of(round_: Round) -> Shared:
+        return Shared(name, round_.data, seed=round_.data.seed + round_.number)
+
+    return Workload(
+        name=name,
+        what=f"{found.what}; {found.distribution}" if found.draws else found.what,
+        on=On.OWN,
+        make=lambda round_: of(round_).operations(),
+        loop=do_operations,
+        writes=not {action for action, _ in found.mix} <= reads,
+        load=lambda round_: of(round_).loaded(),
+    )
+
+
+MORE_WORKLOADS = tuple(map(_shared, NAMES))
+"""Those that run only if they are asked for by name: each loads a store of its own."""
 LOAD = next(workload for workload in WORKLOADS if workload.name == "fillrandom")
 
 
 def find_workloads(names: Iterable[str]) -> list[Workload]:
-    """Return the workloads of these names, in the order in which they run; all of them without names."""
-    known = {workload.name: workload for workload in WORKLOADS}
+    """Return the workloads of these names, in the order in which they run; the usual ones without names."""
+    known = {workload.name: workload for workload in (*WORKLOADS, *MORE_WORKLOADS)}
     wanted = set(names)
     for name in wanted:
         if name not in known:
             raise UnknownName("workload", name, known)
-    return [workload for workload in WORKLOADS if not wanted or workload.name in wanted]
+    if not wanted:
+        return list(WORKLOADS)
+    return [workload for name, workload in known.items() if name in wanted]

@@ -69,5 +69,5 @@ def comparison_sheet(before: Run, after: Run, rules: Sequence[Rule], found: Sequ
 def _row(name: str, before: float, after: float, rules: Sequence[Rule]) -> list[str]:
     own = [rule for rule in rules if rule.figure == name]
     met = [rule.text for rule in own if rule.is_met(before, after)]
-    verdict = f"{', '.join(met)}: missed" if met else "met" if own else ""
+    verdict = f"FAILED: {', '.join(met)}" if met else "ok" if own else ""
     return [short(name), f"{before:,.6g}", f"{after:,.6g}", f"{change(before, after):+.2%}", verdict]

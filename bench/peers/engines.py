@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bench.data import Pairs
 from bench.settings import StoreSettings
@@ -36,6 +36,14 @@ class Store(Protocol):
 
     def compact(self) -> None: ...
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Mixes(Protocol):
+    """A store whose `getter` and `putter` are not for use in turns: what it has for that."""
+
+    def mixed(self) -> tuple[Callable[[bytes], bytes | None], Callable[[bytes, bytes], object]]:
+        """Return `get`, which sees all that was put before, and `put`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ def open_ours(path: Path, settings: StoreSettings, durable: bool) -> OurStore:
         path,
         "n",
         memory_limit=2 * settings.cache_bytes,  # half of it is for the cache
-        memtable_bytes_max=settings.memtable_bytes,
+        memtable_bytes_max=settings.memtable_log_bytes or settings.memtable_bytes,
         table_bytes_max=settings.table_bytes,
         level_ratio=settings.level_ratio,
         bloom_bits_per_key=float(settings.bloom_bits),

@@ -35,6 +35,20 @@ class LmdbStore:
         get: Callable[[bytes], bytes | None] = self._reading().get
         return get
 
+    def mixed(self) -> tuple[Callable[[bytes], bytes | None], Callable[[bytes, bytes], object]]:
+        """Return `get` and `put` for use in turns: a read after a write begins another read transaction."""
+        put_alone = self.putter()
+
+        def get(key: bytes) -> bytes | None:
+            found: bytes | None = self._reading().get(key)
+            return found
+
+        def put(key: bytes, value: bytes) -> None:
+            self._end_reads()
+            put_alone(key, value)
+
+        return get, put
+
     def write_batch(self, batch: Pairs) -> None:
         """Write in one transaction."""
         self._end_reads()
@@ -87,7 +101,8 @@ def open_lmdb(path: Path, settings: StoreSettings, durable: bool) -> LmdbStore:
 
 SETUP = (
     "one transaction a put or batch, durable: sync, else not synced; putmulti(dict); "
-    "gets and scans in one read transaction; no memtable, no cache of its own, no filter"
+    "gets and scans in one read transaction, or one between two puts; "
+    "no memtable, no cache of its own, no filter"
 )
 
 ENGINE = Engine(

@@ -9,8 +9,8 @@ from bench.run.latency import Latencies
 from bench.run.measure import Measurement
 from bench.run.watch import Watch
 from bench.run.worker import Worker
-from bench.run.written import Written
 from bench.timeline import job_rows, worst_second
+from bench.written import Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Outcome:
     @property
     def written(self) -> Written | None:
         """What went to storage; None if nothing was measured."""
-        return None if self.measured.watch is None else Written.between(self.measured.watch)
+        watch = self.measured.watch
+        return None if watch is None else Written.between(watch.first, watch.last)
 
     @property
     def rate(self) -> float:
@@ -103,7 +104,7 @@ class Outcome:
         }
 
     def _write_amp(self, watch: Watch) -> dict[str, float]:
-        written, counters = Written.between(watch), watch.os_counters
+        written, counters = Written.between(watch.first, watch.last), watch.os_counters
         found = written.figures()
         if found and counters is not None:
             found["os_write_amp"] = counters.best_bytes / written.user_bytes

@@ -1,13 +1,11 @@
 """A run as sheets for people."""
 
-from bench.host import host_facts, versions
-from bench.peers.ours import our_version
+from bench.engine_line import engine_line
 from bench.run.latency import Latencies
 from bench.run.outcome import Outcome, title
 from bench.settings import MIB
 from bench.sheet import Sheet
 from bench.workload import WORKLOADS
-from bench.workload.options import changed_options
 
 _QUANTILES = (0.5, 0.99, 0.999, 1.0)
 
@@ -60,10 +58,10 @@ def _row(kind: str, latencies: Latencies, seconds: float) -> list[str]:
 
 def _notes(outcome: Outcome) -> list[str]:
     measured, figures = outcome.measured, outcome.figures()
-    notes = [_engine(outcome)]
+    notes = [engine_line(measured.settings.store_options(), measured.settings.place)]
     if "ops_per_second" in figures:
         worst = figures.get("worst_second_ops")
-        rate = f"{figures['ops_per_second']:,.0f} operations/s over {measured.seconds:.1f} s"
+        rate = f"{figures['ops_per_second']:,.0f} operations/s over {measured.seconds:.3g} s"
         notes.append(f"throughput  {rate}" + ("" if worst is None else f", worst second {worst:,.0f}"))
         if measured.workload.name == "scan":
             notes.append(f"pairs       {outcome.rate * measured.size.keys:,.0f} a second")
@@ -75,26 +73,9 @@ def _notes(outcome: Outcome) -> list[str]:
         )
     if measured.settle_seconds is not None:
         notes.append(
-            f"settled     {measured.settle_seconds:.1f} s after the last operation, which are not counted"
+            f"settled     {measured.settle_seconds:.1f} s after the last operation; no rate counts them"
         )
     return notes
-
-
-def _engine(outcome: Outcome) -> str:
-    settings, facts = outcome.measured.settings, versions()
-    options = settings.store_options()
-    host = host_facts(settings.place)
-    shown = changed_options(options) | {
-        "memtable": f"{options.seal_bytes / MIB:g} MiB",
-        "level_ratio": options.level_ratio,
-        "l0_tables_max": options.l0_tables_max,
-        "bits": f"{options.bloom_bits_per_key:g} ({options.bloom_sharing})",
-        "policy": options.policy,
-    }
-    shown.pop("sync", None)
-    pairs = "  ".join(f"{name}={value}" for name, value in shown.items())
-    machine = f"{facts['python']}  fs={host['filesystem']}  cores={host['cores']}"
-    return f"engine      {our_version()}  {machine}  {pairs}"
 
 
 def _stalls(outcome: Outcome, figures: dict[str, float]) -> str:
@@ -136,6 +117,10 @@ def _write_amp(outcome: Outcome) -> Sheet:
         settled, peak = figures["space_amp"], figures["space_amp_peak"]
         sheet.notes.append(
             f"space amplification {settled:.2f} settled, {peak:.2f} at most, "
-            f"{figures['space_amp_with_log']:.2f} with the log that is kept"
+            f"{figures['space_amp_with_log']:.2f} with the log"
+        )
+        sheet.notes.append(
+            "space: bytes of tables over live keys and values; at most: outputs of a running job and its "
+            "inputs together; with the log: what is kept of it, and the room reserved for more"
         )
     return sheet

@@ -5,10 +5,10 @@ import time
 import numpy as np
 
 import lsm
-from bench.amplify.course import TablePeak
-from bench.amplify.os_counters import OsCounters, read_os_counters
+from bench.os_counters import OsCounters, read_os_counters
 from bench.processes import children_cpu_seconds, own_cpu_seconds, resident_bytes
 from bench.run.crew import Crew
+from bench.table_peak import TablePeak
 from bench.timeline import Sample, Timeline
 
 

@@ -54,7 +54,7 @@ class _Found:
         for variant in variants:
             bar.step(variant.label)
             self.outcomes.append(simulate_variant(self.source.trace, variant, batch=self.source.batch))
-        self.done = _done(settings, self.source, bar)
+        self.done = _done(settings, self.source, variants[0], bar)
 
     def sheets(self) -> list[Sheet]:
         """Return the tables to print."""
@@ -80,8 +80,8 @@ def _prepared(settings: SimulateSettings, bar: Bar) -> tuple[Source, list[Varian
     return source, variants
 
 
-def _done(settings: SimulateSettings, source: Source, bar: Bar) -> Done | None:
-    """Do it to a real store: all of it, or as much as there is time for."""
+def _done(settings: SimulateSettings, source: Source, variant: Variant, bar: Bar) -> Done | None:
+    """Do one variant to a real store: all of it, or as much as there is time for."""
     if not settings.check and not settings.doing_seconds:
         return None
     bar.step("do it to a real store")
@@ -94,7 +94,7 @@ def _done(settings: SimulateSettings, source: Source, bar: Bar) -> Done | None:
     )
     stream = iter([source.trace.writes]) if is_replay else workload_writes(settings)
     with bar.counting("writes", source.trace.count) as counter:
-        done = do(stream, source.options, how, directory=settings.directory, counter=counter)
+        done = do(stream, variant.options, how, directory=settings.directory, counter=counter)
     # Of a log perhaps a sample was done, and not to a store that held what it did: only the pace is of use.
     return replace(done, tree_write_amp=None, space_amp=None) if is_replay else done
 

@@ -12,7 +12,7 @@ from time import perf_counter
 
 import lsm
 from bench.progress import Counter
-from bench.simulate.store import simulated_store
+from bench.simulated_store import simulated_store
 from compaction.simulate import Writes
 
 _KEY_BYTES_MIN = 8

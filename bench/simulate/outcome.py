@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from bench.simulate.store import simulated_store
 from bench.simulate.variants import Variant
+from bench.simulated_store import simulated_store
 from compaction.simulate import Figures, Steady, Trace, steady
 
 

@@ -8,8 +8,8 @@ import typer
 
 import lsm
 from bench.data import Data
+from bench.ranges import parse_counts, parse_decimals, parse_names, parse_sizes
 from bench.settings import Shape
-from bench.simulate.ranges import parse_counts, parse_decimals, parse_names, parse_sizes
 from bench.simulate.variants import Value
 from bench.workload import Size, Workload, capacity, find_workload, parse_distribution
 from bench.workload.options import OptionTexts, OptionValue, parse_options

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from bench.ranges import size_text
 from bench.sheet import Sheet
 from bench.simulate.doing import Done
 from bench.simulate.outcome import Outcome, unbeaten
-from bench.simulate.ranges import size_text
 from bench.simulate.source import Source
 
 FRONTIER_NOTE = (
@@ -116,7 +116,7 @@ def check_sheet(outcome: Outcome, done: Done) -> Sheet:
     rows = [("tree write amplification", outcome.figures.tree_write_amp, done.tree_write_amp)]
     rows.append(("space amplification", outcome.figures.space_amp, done.space_amp))
     return Sheet(
-        "The simulator beside the store, on the same stream",
+        f"The simulator beside a real store, on the same stream: {outcome.variant.label}",
         ["figure", "simulated", "measured", "off by"],
         [
             [name, f"{simulated:.3f}", f"{measured:.3f}", f"{simulated / measured - 1:+.1%}"]

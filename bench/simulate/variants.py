@@ -6,7 +6,7 @@ from itertools import product
 from math import prod
 
 import lsm
-from bench.simulate.ranges import size_text
+from bench.ranges import size_text
 
 VARIANTS_MAX = 1000
 """More would take minutes, and nobody reads so long a table."""

@@ -60,7 +60,9 @@ def average_sheet(settings: SweepSettings, points: Sequence[Point]) -> Sheet:
             sheet.rows.append([point.factor, point.value_text, *cells, "*" if id(point) in best else ""])
     sheet.notes = [
         *_notes(settings.base()),
-        "simulated; space amp, miss blocks and scan runs are averages over the run",
+        "write amp: log, flush and compaction over user bytes; space amp: tables over live bytes",
+        "miss blocks: read by the lookup of an absent key; scan runs: merged by a scan",
+        "of the simulator; space amp, miss blocks and scan runs are averages over the run",
         FRONTIER_NOTE,
     ]
     return sheet
@@ -75,7 +77,8 @@ def measured_sheet(points: Sequence[Point]) -> Sheet:
             cells = [_cell(cost, name) for name in _FIGURES for cost in (point.measured, point.simulated_end)]
             sheet.rows.append([point.factor, point.value_text, *cells])
     sheet.notes = [
-        "with tiers the end may come just before or just after a large merge: see the averages above"
+        "the end may come just before a merge or just after it; then runs differ by as many as it takes away",
+        "what is measured has the manifest in its write amp, the simulator has none",
     ]
     return sheet
 
@@ -95,7 +98,7 @@ def _notes(base: AmplifySettings) -> list[str]:
 
 
 def _title(settings: SweepSettings) -> str:
-    how = "simulated" if settings.simulated else "measured"
+    how = "simulated" if settings.simulated else "simulated and measured"
     return (
         f"sweep: one factor at a time, {how}; {settings.overwrites:g} data sets overwritten "
         f"({settings.dist}) after {settings.warm_up:g}, seed {settings.seed}"

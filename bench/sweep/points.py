@@ -8,8 +8,8 @@ from bench.amplify.settings import AmplifySettings
 from bench.amplify.stream import all_writes, is_uniform
 from bench.commands import data_of
 from bench.progress import Bar
+from bench.ranges import size_text
 from bench.simulate.outcome import Cost, simulate_variant
-from bench.simulate.ranges import size_text
 from bench.simulate.variants import Variant
 from bench.sweep.settings import SweepSettings, Value
 from compaction.simulate import Trace, thinned

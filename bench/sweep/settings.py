@@ -6,8 +6,8 @@ from typing import Annotated, get_args
 import typer
 
 from bench.amplify.settings import AmplifySettings
+from bench.ranges import parse_counts, parse_decimals, parse_names, parse_sizes
 from bench.settings import Shape
-from bench.simulate.ranges import parse_counts, parse_decimals, parse_names, parse_sizes
 from bench.workload.options import OptionTexts, OptionValue, parse_options
 from compaction.simulate import PolicyName
 
@@ -28,16 +28,22 @@ class SweepSettings(AmplifySettings):
 
     keys: Annotated[int, typer.Option(min=10, help="Entries in the store.")] = 50_000
     samples: Annotated[
-        int, typer.Option(min=1, help="Lookups of each kind that are looked at; a tenth as many scans.")
+        int, typer.Option(min=1, help="Lookups of each kind, at most one a key; a tenth as many scans.")
     ] = 5_000
-    factors: Annotated[str, typer.Option(help="Factors to vary, one at a time.")] = ",".join(FACTORS)
-    policy: Annotated[str, typer.Option(help="Policies.")] = ",".join(get_args(PolicyName))
+    factors: Annotated[str, typer.Option(help="Factors to vary, with commas between.")] = ",".join(FACTORS)
+    policy: Annotated[str, typer.Option(help="Policies, of leveled, tiered, lazy.")] = ",".join(
+        get_args(PolicyName)
+    )
     level_ratio: Annotated[str, typer.Option(help="Level ratios: 4,8,10 or 4..16.")] = "4,6,8,10,16"
     memtable: Annotated[
         str,
-        typer.Option(help="Memtable sizes; without, a quarter and four times the base.", show_default=False),
+        typer.Option(
+            help="Memtable sizes: 4MiB,64MiB, or 4MiB..64MiB, doubling; "
+            "without, a quarter and four times the base.",
+            show_default=False,
+        ),
     ] = ""
-    bits: Annotated[str, typer.Option(help="Bloom bits a key.")] = "5,8,10,12,16"
+    bits: Annotated[str, typer.Option(help="Bloom bits a key: 5,10 or 8..12.")] = "5,8,10,12,16"
     value_size: Annotated[str, typer.Option(help="Bytes a value; there are fewer keys of larger ones.")] = (
         "20,100,400,1600"
     )
@@ -58,8 +64,7 @@ class SweepSettings(AmplifySettings):
         return {name: lists[name] for name in parse_names(self.factors, "factor", FACTORS)}
 
     def _memtables(self) -> list[Value]:
-        base_bytes = self.base_options()["memtable_bytes_max"]
-        assert isinstance(base_bytes, int)
+        base_bytes = self.base().store_options().seal_bytes
         return [base_bytes // 4, base_bytes * 4]
 
     def base_options(self) -> dict[str, OptionValue]:

@@ -76,7 +76,7 @@ def adopt(state: State, committer: StoreCommitter, background: Background, load:
         adoption.remove_unused()
     adopted = adoption.adopted()
     if adopted.is_new:
-        background.jobs.history.add(adoption.record(background.jobs.history.next_number(), started))
+        background.jobs.history.add(adoption.record(started))
     return adopted
 
 
@@ -195,13 +195,12 @@ class _Adoption:
             first_seq=segment.first_seq, last_seq=segment.last_seq, tables=len(segment.tables), is_new=True
         )
 
-    def record(self, number: int, started: float) -> JobRecord:
+    def record(self, started: float) -> JobRecord:
         """Return what the history of jobs says about the load, which has become part of the store."""
         assert self._segment is not None
         tables = self._segment.tables
         entries = sum(meta.entries for meta in tables)
         return JobRecord(
-            number=number,
             kind="load",
             started=started,
             seconds=self._state.clock.monotonic() - started,

@@ -7,7 +7,7 @@ import pytest
 
 import lsm
 from bench.amplify.lookups import FilterTally, LookupTally, Reads
-from bench.amplify.monkey_twin import monkey_gain
+from bench.amplify.monkey_twin import monkey_gain, theoretical_gain
 from bench.data import Data
 from compaction.simulate import monkey
 
@@ -84,6 +84,15 @@ def test_monkey_is_compared_by_blocks_or_by_what_filters_would_say():
     uniform.filter_probes = 0  # as with a hash index
     assert monkey_gain(uniform, shared, runs=4, level_ratio=10, bits_per_key=10).uniform_miss_blocks == 1.0
     assert monkey_gain(uniform, LookupTally(), runs=4, level_ratio=10, bits_per_key=0.1).ratio is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "levels", "bits", "gain"),
+    [(10, 3, 10, 2.1), (10, 4, 10, 2.8), (10, 5, 10, 3.5), (10, 4, 5, 2.8), (4, 5, 10, 2.4), (4, 2, 10, 1.2)],
+)
+def test_the_gain_in_theory_is_that_of_so_many_levels(ratio, levels, bits, gain):
+    assert round(theoretical_gain(levels, ratio, bits), 1) == gain
+    assert theoretical_gain(1, ratio, bits) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("hash_index", [False, True])

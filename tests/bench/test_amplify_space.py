@@ -3,9 +3,10 @@
 import os
 
 import lsm
-from bench.amplify.course import Course, TablePeak
+from bench.amplify.course import Course
 from bench.amplify.disk import disk_use
 from bench.amplify.space import Space, delete_everything, measure_space
+from bench.table_peak import TablePeak
 from tests.bench.stores import tiny_data
 
 
@@ -107,6 +108,6 @@ def test_parts_are_shown_as_they_are():
     assert space.figures() == {
         "space_amp": 1.15,
         "space_amp_mean": 1.2,
-        "space_amp_with_log": 1.68,
+        "space_amp_with_log": 1.65,  # without the manifest, as in `run`
         "space_amp_peak": 2.0,
     }

@@ -64,7 +64,7 @@ def test_an_interrupted_compare_shows_what_it_has(bench, monkeypatch, tmp_path):
         "compare", *RATES, "--workloads", "fillsync,scan", "--peers", "", "--repeats", "2", "--out", str(out)
     )
 
-    assert result.exit_code == 130 and "INTERRUPTED" in result.output
+    assert result.exit_code == 130 and "NOT COMPLETE" in result.output
     written = json.loads(out.read_text(encoding="utf-8"))
     assert not written["complete"] and written["stopped_by"] == "interrupted"
     assert [workload["name"] for workload in written["workloads"]] == ["fillsync"]

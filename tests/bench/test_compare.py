@@ -1,17 +1,23 @@
 """Every workload on every installed engine, at a scale where nothing is measured but everything happens."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from bench.compare.comparison import WrongAnswer
 from bench.compare.empty import loop_costs
-from bench.compare.workloads import LOAD, WORKLOADS, find_workloads
+from bench.compare.shared import NAMES, Shared
+from bench.compare.workloads import LOAD, MORE_WORKLOADS, WORKLOADS, find_workloads
 from bench.peers.engines import UnknownName, ours
+from bench.workload import KINDS, Action, find_workload
+from bench.workload.stream import MODIFY, PUT
 from tests.bench.stores import INSTALLED, tiny_comparison, tiny_data
 
+_SHOWN = {Action.UPDATE: "put"}
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
+
+@pytest.mark.parametrize("workload", [*WORKLOADS, *MORE_WORKLOADS], ids=lambda workload: workload.name)
 def test_a_workload_runs_on_every_engine(workload, tmp_path, seed):
     comparison = tiny_comparison(tmp_path, seed, INSTALLED, [workload])
 
@@ -90,15 +96,38 @@ def test_a_store_that_loses_entries_gets_no_figures(when_scanning, tmp_path, see
 
 
 def test_the_empty_loop_has_a_cost_for_every_workload(seed):
-    costs = loop_costs(WORKLOADS, tiny_data(seed))
+    workloads = [*WORKLOADS, *MORE_WORKLOADS]
+    costs = loop_costs(workloads, tiny_data(seed))
 
-    assert list(costs) == [workload.name for workload in WORKLOADS]
+    assert list(costs) == [workload.name for workload in workloads]
     assert all(cost >= 0 for cost in costs.values())
 
 
 def test_workloads_are_found_by_name_and_keep_their_order():
     assert [workload.name for workload in find_workloads(["scan", "fillsync"])] == ["fillsync", "scan"]
     assert find_workloads([]) == list(WORKLOADS)
+    assert [workload.name for workload in find_workloads(["ycsb-f", "ycsb-a"])] == ["ycsb-a", "ycsb-f"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shared_workload_does_what_the_catalogue_says(name, seed):
+    data = tiny_data(seed)
+    shared = Shared(name, data, seed)
+    there = {key: value for pairs in shared.loaded() for key, value in zip(*pairs, strict=True)}
+    shares, workload = Counter[str](), find_workload(name)
+
+    made = shared.operations()
+    for kind, arguments in made:
+        is_new = kind == PUT and arguments[0] not in there
+        shares["insert" if is_new else KINDS[kind]] += 1
+        assert kind in (PUT, MODIFY) or arguments[0] in there  # nobody asks for what is not there yet
+        if kind in (PUT, MODIFY):
+            there[arguments[0]] = arguments[1]
+
+    assert len(made) == data.count
+    expected = {_SHOWN.get(action, action.name.lower()): share for action, share in workload.mix}
+    assert {kind: count / len(made) for kind, count in shares.items()} == pytest.approx(expected, abs=0.1)
+    assert made == Shared(name, data, seed).operations()
 
 
 def test_an_unknown_workload_gets_the_nearest_name():

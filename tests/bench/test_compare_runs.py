@@ -74,7 +74,7 @@ def test_conditions(saved, condition, fails):
     result = compare(before, after, "--fail-if", condition)
 
     assert result.exit_code == int(fails), result.output
-    assert (": missed" in result.output) == fails
+    assert ("FAILED: " in result.output) == fails
 
 
 def test_what_differs_is_said(saved):
@@ -104,7 +104,7 @@ def test_one_of_several_conditions_is_enough(saved):
     result = compare(before, after, "--fail-if", "space_amp>1.5", "--fail-if", "write_amp>+5%")
 
     assert result.exit_code == 1
-    assert "write_amp>+5%: missed" in result.output
+    assert "FAILED: write_amp>+5%" in result.output
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bench.simulate.ranges import parse_counts, parse_decimals, parse_names, parse_sizes, size_text
+from bench.ranges import parse_counts, parse_decimals, parse_names, parse_sizes, size_text
 
 KIB = 1024
 

@@ -309,6 +309,28 @@ def test_settings_of_a_sweep_are_shown_beside_its_base():
     assert "base" not in rows and "policy tiered: 0.43× the write amplification of the base" in chart.summary
 
 
+def test_what_was_measured_is_shown_beside_the_base_that_was_measured():
+    result = examples.sweep()
+    points = [{"label": "base", "factor": "base", "value": "base"}, {"label": "a", "factor": "a", "value": 1}]
+    result["frontier"] = [
+        point | {"source": source, "write_amp": write_amp, "space_amp": 1.1}
+        for source, costs in (("simulated", (4, 2)), ("measured", (5, 2)))
+        for point, write_amp in zip(points, costs, strict=True)
+    ]
+
+    rows = {row[0]: row[1] for row in drawn(result)["effects"].table.rows}
+
+    assert rows == {"a, simulated": "0.50×", "a, measured": "0.40×"}
+
+
+def test_it_is_said_when_figures_are_of_a_part_of_the_run():
+    result = examples.amplify()
+
+    assert not drawn(result)["write-amp"].notes
+    result["measured_from_user_bytes"] = 8 * 1024 * 1024
+    assert "after 8.00 MiB" in drawn(result)["write-amp"].notes[0]
+
+
 def test_percentiles_have_their_usual_names():
     names = [percentile_name(share) for share in (0, 0.5, 0.99, 0.9999, 1)]
 
@@ -332,6 +354,7 @@ def test_runs_are_shown_together():
         "latency",
     ]
     assert "a 9.04; b 12.7; c 9.50" in found[0].summary
+    assert "total, not by cause" in found[0].wide  # of c nobody knows what has written it
     assert all(isinstance(chart, Chart) for chart in found)
 
 

@@ -13,8 +13,8 @@ from bench.simulate.doing import How, do
 from bench.simulate.outcome import Cost, simulate_variant, unbeaten
 from bench.simulate.settings import SimulateSettings
 from bench.simulate.source import of_store, of_workload, workload_writes
-from bench.simulate.store import simulated_store
 from bench.simulate.variants import Variant, grid
+from bench.simulated_store import simulated_store
 
 KIB = 1024
 SMALL = ["memtable_bytes_max=32KiB", "table_bytes_max=64KiB", "background=thread"]
@@ -154,9 +154,19 @@ def test_the_store_is_compared_with_its_simulation(bench, tmp_path):
     result = bench("overwrite", *TINY, "--operations", "500", "--check", "--directory", tmp_path / "stores")
 
     assert result.exit_code == 0, result.output
-    assert (
-        "The simulator beside the store" in result.output and "all of one variant was done" in result.output
-    )
+    assert "The simulator beside a real store, on the same stream: as it is" in result.output
+    assert "all of one variant was done" in result.output
+
+
+def test_what_is_done_to_a_real_store_is_the_first_variant(bench, tmp_path):
+    def measured(*arguments):
+        result = bench("overwrite", *TINY, "--check", *arguments, "--out", tmp_path / "run.json")
+        assert result.exit_code == 0, result.output
+        return json.loads((tmp_path / "run.json").read_text())["measured_tree_write_amp"]
+
+    asked = measured("--policy", "tiered,leveled")
+
+    assert asked == measured("--option", "policy=tiered") != measured("--option", "policy=leveled")
 
 
 def test_doing_it_ends_when_its_time_is_over(tmp_path):

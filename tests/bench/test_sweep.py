@@ -1,6 +1,7 @@
 """`sweep`: one factor at a time, simulated and on real stores."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -50,6 +51,14 @@ def test_the_value_that_the_base_has_is_not_measured_twice():
     assert len(labels) == len(set(labels))
     assert "level_ratio 10" not in labels and "policy leveled" not in labels
     assert "level_ratio 4" in labels and "memtable 64 KiB" in labels
+
+
+def test_sizes_of_the_base_may_have_units():
+    settings = replace(TINY, option=["background=thread", "memtable_bytes_max=64KiB"])
+
+    labels = [point.label for point in points_of(settings) if point.factor == "memtable"]
+
+    assert labels == ["memtable 16 KiB", "memtable 256 KiB"]
 
 
 def test_larger_values_are_fewer():

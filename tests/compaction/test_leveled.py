@@ -22,6 +22,7 @@ POLICIES = st.builds(
     level_ratio=st.integers(2, 10),
     l0_tables_max=st.integers(1, 4),
     base_bytes=st.sampled_from([1, 200, 1000, 10_000]),
+    upper_bytes_min=st.sampled_from([0, 100, 1000, 20_000]),
     table_bytes_max=st.sampled_from([1, 150, 1000]),
     levels_max=st.integers(2, 7),
 )

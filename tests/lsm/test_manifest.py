@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from contextlib import suppress
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from lsm.options import Options
 from lsm.version import KeyspaceMeta, Version, VersionEdit
 from tests.lsm.stores import ManualClock, open_memory
 from tests.lsm.versions import STORE_ID, change, table
+from tests.support.faultfs import Fault, FaultFS, FaultRule, Operation
 from tests.support.memfs import MemFS
 
 VERSION = Version(
@@ -278,6 +280,19 @@ def test_a_long_history_rolls_into_a_short_manifest(monkeypatch):
     assert open_memory(fs)[b"k"] == b"v"
 
 
+def test_a_manifest_never_grows_too_long_to_be_read(monkeypatch):
+    monkeypatch.setattr("lsm.manifest.MANIFEST_BYTES_MAX", 40_000)
+    fs = MemFS()
+    with open_memory(fs) as db:
+        for number in range(100):
+            db.keyspace(f"k{number:0100}")  # the first one of the next manifest is longer each time
+        for number in range(100):
+            db[b"k"] = b"%d" % number
+            db.flush()
+    with open_memory(fs) as db:
+        assert db[b"k"] == b"99"
+
+
 def test_compacting_by_hand_leaves_a_short_manifest():
     fs = MemFS()
     with open_memory(fs) as db:
@@ -292,3 +307,36 @@ def test_compacting_by_hand_leaves_a_short_manifest():
     assert left < long / 3
     with open_memory(fs) as db:
         assert dict(db) == {b"after": b"it works"}
+
+
+@pytest.mark.parametrize("fault", [Fault.EIO, Fault.ENOSPC])
+@pytest.mark.parametrize("operation", ["create", "append", "sync", "close", "sync_dir", "rename"])
+def test_what_is_acknowledged_after_a_new_manifest_has_failed_is_not_lost(operation, fault):
+    for nth in count():
+        disk = MemFS()
+        fs = FaultFS(disk)
+        db = open_memory(fs)
+        for number in range(40):
+            db[b"%d" % number] = b"v"
+            db.flush()
+        fs.rule = FaultRule(operation=Operation(operation), fault=fault, nth=nth)
+        with suppress(OSError):
+            db._background.jobs.tidy()
+        fs.heal()
+        if not fs.injected:
+            break
+        acknowledged = {b"%d" % number: b"v" for number in range(40)}
+        with suppress(lsm.Error):
+            for key in (b"after", b"more"):
+                db[key] = b"v"
+                acknowledged[key] = b"v"
+                db.flush()
+        with open_memory(MemFS.from_image(disk.image())) as copy:
+            assert dict(copy) == acknowledged
+        if len(acknowledged) > 40:
+            assert sum(name.startswith("MANIFEST") for name in fs.list()) == 1
+        elif fault is Fault.ENOSPC:
+            db.resume()
+            db[b"again"] = b"v"
+            assert dict(open_memory(MemFS.from_image(disk.image()))) == {**acknowledged, b"again": b"v"}
+    assert nth > 0

@@ -107,6 +107,8 @@ def test_tables_are_cut_at_twice_a_memtable_unless_told_otherwise():
     assert Options().table_bytes == 32 * 1024 * 1024 == 2 * Options().seal_bytes
     assert Options(memtable_bytes_max=1 << 20).table_bytes == 2 << 20
     assert Options(memtable_bytes_max=1 << 30).table_bytes == 32 << 20
+    assert Options(memory_limit=1 << 20).table_bytes == 1 << 20 > 2 * Options(memory_limit=1 << 20).seal_bytes
+    assert Options(memtable_bytes_max=1).table_bytes == 256
     assert Options(memtable_bytes_max=1 << 20, table_bytes_max=5 << 20).table_bytes == 5 << 20
 
 

@@ -169,6 +169,16 @@ def test_work_survives_the_manifest_and_adds_up(one, other):
     assert bool(both) == (bool(one) or bool(other))
 
 
+def test_totals_that_have_grown_too_large_can_still_be_written():
+    largest = 2**63 - 1
+    figures = {name: largest for name in LevelWork.__dataclass_fields__ if name != "level"}
+    most = Work(flushes=largest, levels=(LevelWork(level=1, **figures),))
+
+    twice = most.plus(most)
+
+    assert decode_edit(encode_edit(VersionEdit(work=twice))).work == twice == most
+
+
 @pytest.mark.parametrize(
     "work",
     [

@@ -25,17 +25,20 @@ _SIDES = 16.0  # pixels above the rows for the words on both sides of one
 def effects_chart(run: Run) -> Chart | None:
     """Return the costs of every setting beside those of the base, if the sweep has one."""
     found = rows(run.result, "frontier", 100_000)
-    base = next((row for row in found if row.get("factor") == _BASE), None)
-    if base is None or len(found) > _SETTINGS_MAX:
+    # What was measured has a base that was measured: the other one is off by what the simulator is.
+    bases = {text(row.get("source"), 24): row for row in found if row.get("factor") == _BASE}
+    if not bases or len(found) > _SETTINGS_MAX:
         return None
     styles = {cost: series_style(at) for at, cost in enumerate(_COSTS)}
     lines, table = [], []
     for row in found:
+        source = text(row.get("source"), 24)
+        base = bases.get(source, {})
         ratios = {cost: _ratio(row.get(cost), base.get(cost)) for cost in _COSTS}
         known = {cost: ratio for cost, ratio in ratios.items() if ratio is not None}
         if row is base or not known:
             continue
-        name = _name(row)
+        name = f"{_name(row)}, {source}" if len(bases) > 1 else _name(row)
         lines.append(DotRow(label=name, dots=[_dot(name, cost, known[cost], styles) for cost in known]))
         table.append([name, *("–" if ratio is None else show_times(ratio) for ratio in ratios.values())])
     if not lines:

@@ -32,6 +32,8 @@ _CAUSES = {
     "compaction": "compaction_write_amp",
     "manifest": "manifest_write_amp",
 }
+_UNSPLIT = "total, not by cause"
+_UNSPLIT_STYLE = series_style(0)
 
 
 def write_amp_together(runs: Sequence[Run]) -> Chart | None:
@@ -45,11 +47,10 @@ def write_amp_together(runs: Sequence[Run]) -> Chart | None:
             total = sum(known.values()) if known else None
         if total is None:
             continue
-        parts = known or {"compaction": total}
         segments = [
             Segment(value, cause_style(cause), f"{run.label}, {cause}: {short(value)}")
-            for cause, value in parts.items()
-        ]
+            for cause, value in known.items()
+        ] or [Segment(total, _UNSPLIT_STYLE, f"{run.label}: {short(total)}")]
         bars.append(Row(label=run.label, segments=segments, text=short(total), mark=predicted))
         cells = ["–" if value is None else short(value) for value in (*causes.values(), total, predicted)]
         table.append([run.label, *cells])
@@ -67,6 +68,8 @@ def write_amp_together(runs: Sequence[Run]) -> Chart | None:
 
 def _draw_causes(canvas: Canvas, bars: list[Row]) -> None:
     items = [(filled(cause_style(cause)), cause) for cause in _CAUSES]
+    if any(segment.style == _UNSPLIT_STYLE for row in bars for segment in row.segments):
+        items.append((filled(_UNSPLIT_STYLE), _UNSPLIT))
     if any(row.mark is not None for row in bars):
         items.append((swatch_of_mark, "predicted"))
     top = legend(canvas, items)

@@ -90,8 +90,20 @@ def growth_chart(run: Run) -> Chart | None:
             for row in range(len(at))
         ],
     )
-    words = Words(title="Write amplification over bytes written", summary=summary, table=table)
+    notes = _from_when(run)
+    words = Words(title="Write amplification over bytes written", summary=summary, table=table, notes=notes)
     return make_chart(run.owner, "write-amp", words, lambda canvas: _draw_growth(canvas, growth))
+
+
+def _from_when(run: Run) -> list[str]:
+    """Say so if the figures of a run are of a part of it only."""
+    start = maybe_amount(run.result.get("measured_from_user_bytes"))
+    if not start:
+        return []
+    when = f"after {show_bytes(start)}"
+    return [
+        f"Since the store was made, load included; the figures of the run are of what was written {when}."
+    ]
 
 
 def _theory(run: Run, at: FloatArray) -> tuple[FloatArray, FloatArray] | None:

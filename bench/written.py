@@ -1,27 +1,26 @@
-"""What went to storage during a run, and why."""
+"""What went to storage between two moments, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from bench.run.watch import Watch
+import lsm
 
 _CAUSES = ("log", "flush", "compaction", "manifest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Bytes that went to storage from the first operation until the store had settled."""
+    """Bytes that went to storage."""
 
     user_bytes: int
     by_cause: Mapping[str, int]
     """As the file system layer has counted them."""
-    by_level: Mapping[int, int]
+    by_level: Mapping[int, int] = field(default_factory=dict)
     """What compaction wrote, as its jobs have counted."""
 
     @classmethod
-    def between(cls, watch: Watch) -> "Written":
-        """Return what was written while a run was watched."""
-        first, last = watch.first, watch.last
+    def between(cls, first: lsm.Stats, last: lsm.Stats) -> "Written":
+        """Return what a store has written between two looks at it."""
         before = {work.level: work.written_bytes for work in first.work.levels}
         return cls(
             user_bytes=last.write.user_bytes - first.write.user_bytes,
