@@ -45,7 +45,7 @@ step changed "$LSM" bench compare-runs "$OUT/amplify.json" "$OUT/larger.json" --
 step sweep "$LSM" bench sweep --keys "$(of 20000)" --factors policy,level_ratio --level-ratio 4,10,16 --out "$OUT/sweep.json"
 
 # 5. Filters: the same bits shared out by level.
-step monkey "$LSM" bench amplify --keys "$(of 100000)" --value-bytes 20 --warm-up 0 --overwrites 0.2 \
+step monkey "$LSM" bench amplify --keys "$(of 150000)" --value-bytes 20 --warm-up 0 --overwrites 0.2 \
     --option bloom_sharing=monkey --option hash_index=false --option memtable_bytes_max=16KiB --option l0_tables_max=1 \
     --out "$OUT/monkey.json"
 
