@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -37,6 +38,9 @@ def profile_name() -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose one seed for the whole run: Hypothesis and the `seed` fixture both start from it."""
     settings.load_profile(profile_name())
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started by a shell in the background: programs under test would inherit that, and ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Workers of xdist get the options of the main process, and with them its seed.
     if config.option.hypothesis_seed is None:
         fallback = SEED_OF_CI if profile_name() == "ci" else secrets.randbits(32)

@@ -217,14 +217,7 @@ def test_an_interrupt_keeps_what_was_measured(run, written, monkeypatch, step):
 
 def started(*arguments, **streams):
     command = [sys.executable, "-m", "bench", "run", *arguments]
-    # A shell that starts the tests in the background lets their children ignore Ctrl-C.
-    return subprocess.Popen(
-        command,
-        env=environment(),
-        cwd=Path(__file__).parent,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **streams,
-    )
+    return subprocess.Popen(command, env=environment(), cwd=Path(__file__).parent, **streams)
 
 
 @pytest.mark.parametrize(

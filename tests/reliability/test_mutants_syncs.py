@@ -29,6 +29,9 @@ NOT_NEEDED = {
     f"{_HEADER}{_NEW_MANIFEST}lsm.state.State.replace_manifest < lsm.resume.continue_in_new_files #1": (
         _EDIT_FOLLOWS
     ),
+    f"{_HEADER}{_NEW_MANIFEST}lsm.state.State.replace_manifest < lsm.state.State.shorten_manifest #1": (
+        _EDIT_FOLLOWS
+    ),
     f"{_HEADER}{_NEW_FILES} #1": "the copied records are synced, and the header with them",
     f"sync_dir: {_NEW_FILES} #1": _NAMED_AGAIN,
     f"sync_dir: {_CONTINUED} #1": _NAMED_AGAIN,
