@@ -7,15 +7,7 @@ from compaction import simulate
 def simulated_store(options: lsm.Options, *, batch: int = 1) -> simulate.Settings:
     """Return the store that the simulator plays for these options."""
     return simulate.Settings(
-        shape=simulate.Shape(
-            policy=options.policy,
-            level_ratio=options.level_ratio,
-            levels_max=options.levels_max,
-            l0_tables_max=options.l0_tables_max,
-            memtable_bytes=options.seal_bytes,
-            table_bytes_max=options.table_bytes,
-            tombstone_age_seconds=options.tombstone_age_seconds,
-        ),
+        shape=options.shape(),
         filters=simulate.Filters(bits_per_key=options.bloom_bits_per_key, sharing=options.bloom_sharing),
         costs=simulate.Costs(hash_index=options.hash_index, block_bytes=options.block_bytes),
         batch=batch,

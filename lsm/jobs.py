@@ -3,13 +3,13 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from compaction import CompactionPlan, Levels, bytes_while_written, plan_full
 from lsm.executor import Executor
 from lsm.filenames import segment_name, table_name
+from lsm.filter_bits import flush_options, merge_options
 from lsm.history import JobHistory, JobRecord
-from lsm.policies import flush_options, merge_options, policy_of, shape_of
 from lsm.retention import lagging, outside_limits, unpinned
 from lsm.state import Generation, State
 from lsm.tasks import CompactionTask, FlushTask, Output, TaskResult
@@ -49,7 +49,7 @@ class Jobs:
         self.counters = JobCounters()
         self.history = JobHistory()
         self.flushing = threading.Lock()  # generations are flushed one at a time, in order
-        self.policy = policy_of(state.options)
+        self.policy = state.options.shape().make_policy()
 
     def next_flush(self) -> Generation | None:
         """Return the oldest sealed generation: they are flushed in order."""
@@ -66,9 +66,10 @@ class Jobs:
         task = FlushTask(
             segment=segment,
             keyspaces=tuple(keyspaces),
-            output=replace(
-                self._output(numbers, flush_options(state.options, trees, generation.log_bytes)),
-                table_bytes_max=shape_of(state.options).flush_table_bytes_max,
+            output=self._output(
+                numbers,
+                flush_options(state.options, trees, generation.log_bytes),
+                state.options.shape().flush_table_bytes_max,
             ),
         )
         started = state.clock.monotonic()
@@ -224,7 +225,9 @@ class Jobs:
             deeper=plan.deeper,
             grandparents=plan.output_grandparents,
             oldest_tombstone_time=plan.oldest_tombstone_time,
-            output=self._output(numbers, merge_options(state.options, compaction.levels, plan)),
+            output=self._output(
+                numbers, merge_options(state.options, compaction.levels, plan), state.options.table_bytes
+            ),
         )
 
     def _compaction_edit(self, compaction: Compaction, result: TaskResult) -> VersionEdit:
@@ -275,14 +278,14 @@ class Jobs:
                     self._state.busy -= numbers
                     self._state.announce()
 
-    def _output(self, number_count: int, options: TableOptions) -> Output:
+    def _output(self, number_count: int, options: TableOptions, table_bytes_max: int) -> Output:
         state = self._state
         return Output(
             store_id=state.version.store_id,
             first_number=self._reserve_numbers(number_count),
             number_count=number_count,
             options=options,
-            table_bytes_max=state.options.table_bytes,
+            table_bytes_max=table_bytes_max,
             snapshots=self._kept_seqs(),
         )
 

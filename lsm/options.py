@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias, get_args
 
-from compaction.shape import PolicyName
+from compaction.shape import PolicyName, Shape
 from lsm.errors import InvalidArgument
 from lsm.limits import Limits
 from sstable import TableOptions
@@ -136,6 +136,18 @@ class Options:
         if size_bytes is None:
             size_bytes = min(max(table_bytes, AUTO_LOG_BYTES_MIN), AUTO_LOG_BYTES_MAX)
         return Limits(size_bytes, self.log_retention_seconds, self.log_retention == "all")
+
+    def shape(self) -> Shape:
+        """Return the part that decides over the tree."""
+        return Shape(
+            policy=self.policy,
+            level_ratio=self.level_ratio,
+            levels_max=self.levels_max,
+            l0_tables_max=self.l0_tables_max,
+            memtable_bytes=self.seal_bytes,
+            table_bytes_max=self.table_bytes,
+            tombstone_age_seconds=self.tombstone_age_seconds,
+        )
 
     def table_options(self) -> TableOptions:
         """Return the part that concerns one table."""

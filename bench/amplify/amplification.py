@@ -15,7 +15,7 @@ from bench.amplify.sheets import amplify_sheets
 from bench.amplify.space import Space
 from bench.amplify.stream import is_uniform
 from bench.amplify.write_rows import WriteCosts, checks
-from bench.levels import level_rows
+from bench.counting.levels import level_rows
 from bench.sheet import Sheet
 from bench.workload.options import changed_options
 from compaction.simulate import predict

@@ -6,8 +6,8 @@ from statistics import fmean
 
 import lsm
 from bench.amplify.moment import Moment, moment_of
-from bench.table_peak import TablePeak
-from bench.timeline import Timeline, job_rows
+from bench.counting.table_peak import TablePeak
+from bench.counting.timeline import Timeline, job_rows
 
 
 @dataclass(slots=True)

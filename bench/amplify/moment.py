@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import lsm
-from bench.os_counters import OsCounters, read_os_counters
+from bench.counting.os_counters import OsCounters, read_os_counters
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bench.amplify.amplification import Amplification
     from bench.amplify.moment import Moment
     from bench.amplify.write_rows import Row, WriteCosts
-    from bench.os_counters import OsCounters
+    from bench.counting.os_counters import OsCounters
 
 _FAR = 0.2
 """A prediction further off than this is pointed out."""

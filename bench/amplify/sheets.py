@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench.amplify.write_rows import checks
-from bench.engine_line import engine_line
+from bench.counting.engine_line import engine_line
 from bench.sheet import Sheet
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from bench.amplify.moment import LevelBytes, Moment
 from bench.amplify.prediction import Cost
-from bench.written import Written
+from bench.counting.written import Written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

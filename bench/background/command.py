@@ -1,11 +1,11 @@
 """The command `background`."""
 
 from bench.background.measure import measure_background
+from bench.background.settings import BackgroundSettings
 from bench.background.sheets import background_sheets
 from bench.commands import data_of, finish, takes
 from bench.progress import shown_progress
 from bench.result import new_result
-from bench.settings import BackgroundSettings
 
 
 @takes(BackgroundSettings)

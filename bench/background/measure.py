@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 import lsm
 from bench.background.pauses import PAUSE_MODES, Pauses, measure_pauses
+from bench.background.settings import BackgroundSettings
 from bench.data import Data, cut
 from bench.measure import Spread
 from bench.progress import Bar
-from bench.settings import MIB, BackgroundSettings
+from bench.settings import MIB
 
 MODES = ("manual", "thread", "process")
 """Values of the store's option `background`; with "manual", the caller does the work itself."""

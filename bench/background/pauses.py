@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 import lsm
+from bench.background.settings import BackgroundSettings
 from bench.data import Data, cut
 from bench.measure import Latency
 from bench.progress import Bar
-from bench.settings import MIB, BackgroundSettings
+from bench.settings import MIB
 
 IDLE = "none"
 """Nothing is to be done in the background: the pauses are those of machine and interpreter alone."""

@@ -2,8 +2,8 @@
 
 from bench.background.measure import RATE_TARGET, BackgroundResult, JobRate
 from bench.background.pauses import IDLE, PAUSE_TARGET_MS, Pauses, Seen
+from bench.background.settings import BackgroundSettings
 from bench.measure import Spread
-from bench.settings import BackgroundSettings
 from bench.sheet import Sheet
 
 

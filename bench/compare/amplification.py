@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.compare.settings import CompareSettings
 from bench.data import Data, Pairs
+from bench.peers.settings import StoreSettings
 from bench.peers.work import TreeWork
-from bench.settings import MIB, CompareSettings, StoreSettings
+from bench.settings import MIB
 
 OVERWRITES = 3
 """How often the whole is overwritten, by keys drawn evenly: enough for a steady state."""

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.compare.amplification import Amplified, AmplifyTask
+from bench.counting.os_counters import read_os_counters
 from bench.data import Data, cut
-from bench.os_counters import read_os_counters
 from bench.peers.disk_full import is_disk_full
 from bench.peers.engines import Engine, find_engine
 from bench.peers.work import CountsWork, Settles

@@ -10,6 +10,7 @@ from bench.compare.comparison import Comparison
 from bench.compare.empty import loop_costs
 from bench.compare.figures import compare_figures
 from bench.compare.outcome import compare_json, outcomes
+from bench.compare.settings import QUICK_AMPLIFY_KEYS, QUICK_KEYS, CompareSettings
 from bench.compare.sheets import compare_sheets
 from bench.compare.workloads import find_workloads
 from bench.partial import kept
@@ -17,7 +18,7 @@ from bench.peers.disk_full import disk_full_alike
 from bench.peers.engines import find_peers, ours, split_names
 from bench.progress import Bar, shown_progress
 from bench.result import new_result
-from bench.settings import MIB, QUICK_AMPLIFY_KEYS, QUICK_KEYS, CompareSettings
+from bench.settings import MIB
 
 _LOOP_KEYS = 100_000  # enough for the cost of an empty loop
 _LOOP_BYTES = 64 * MIB  # and what they may take of the memory

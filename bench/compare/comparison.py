@@ -15,11 +15,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.compare.settings import CompareSettings
 from bench.compare.workloads import LOAD, On, Round, Workload
 from bench.data import Data
 from bench.measure import Nanoseconds, Timing
 from bench.peers.engines import Engine, Store
-from bench.settings import CompareSettings
 from bench.settle import QUIET_SECONDS, settle
 
 _SAMPLE = 200

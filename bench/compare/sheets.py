@@ -6,7 +6,8 @@ from bench.compare.comparison import Comparison
 from bench.compare.outcome import YARDSTICK, WorkloadOutcome
 from bench.host import host_facts
 from bench.measure import Spread
-from bench.settings import MIB, StoreSettings
+from bench.peers.settings import StoreSettings
+from bench.settings import MIB
 from bench.sheet import Sheet
 
 _SETTLING_SECONDS = 0.05  # work that is over sooner is not worth a line

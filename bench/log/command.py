@@ -2,10 +2,10 @@
 
 from bench.commands import data_of, finish, takes
 from bench.log.measure import measure_log
+from bench.log.settings import LogSettings
 from bench.log.sheets import log_sheets
 from bench.progress import shown_progress
 from bench.result import new_result
-from bench.settings import LogSettings
 
 
 @takes(LogSettings)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from bench.child import started
 from bench.log.lag import Lag, lag_of
+from bench.log.settings import LogSettings
 from bench.log.writer import BATCHES, DURABLE, arguments
 from bench.measure import Spread
 from bench.progress import Bar
-from bench.settings import LogSettings
 
 HOWS = (BATCHES, DURABLE)
 SHARE_TARGET = 0.95

@@ -7,10 +7,10 @@ from bench.log.following import HOWS as FOLLOWED
 from bench.log.following import Following, measure_following
 from bench.log.reading import Reading, measure_reading
 from bench.log.seeking import Seeking, measure_seeking
+from bench.log.settings import LogSettings
 from bench.log.tailing import HOWS as TAILED
 from bench.log.tailing import Tailing, measure_tailing
 from bench.progress import Bar
-from bench.settings import LogSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import lsm
+from bench.compare.settings import MEMTABLE_BYTES_MAX
 from bench.data import Data, Pairs, cut
+from bench.log.settings import LogSettings
 from bench.log.writer import BATCH
 from bench.measure import Spread
 from bench.peers.engines import Store, find_peers
+from bench.peers.settings import StoreSettings
 from bench.progress import Bar
-from bench.settings import MEMTABLE_BYTES_MAX, MIB, LogSettings, StoreSettings
+from bench.settings import MIB
 from bench.settle import settle
 
 PEER = "rocksdict"

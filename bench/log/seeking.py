@@ -11,9 +11,10 @@ from pathlib import Path
 import lsm
 from bench.data import Data
 from bench.log.reading import fill
+from bench.log.settings import LogSettings
 from bench.measure import Spread
 from bench.progress import Bar
-from bench.settings import MIB, LogSettings
+from bench.settings import MIB
 
 BYTES_TARGET = MIB
 _CHUNK = 20_000

@@ -7,9 +7,10 @@ from bench.log.following import SHARE_TARGET
 from bench.log.measure import LogResult
 from bench.log.reading import SCAN, Reading
 from bench.log.seeking import BYTES_TARGET
+from bench.log.settings import LogSettings
 from bench.log.tailing import COST_TARGET, Tailing
 from bench.measure import Spread
-from bench.settings import MIB, LogSettings
+from bench.settings import MIB
 from bench.sheet import Sheet
 
 KIB = 1024

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.child import started
+from bench.log.settings import LogSettings
 from bench.log.writer import DURABLE, UNSYNCED, arguments
 from bench.measure import Spread
 from bench.progress import Bar
-from bench.settings import LogSettings
 
 HOWS = (DURABLE, UNSYNCED)
 COST_TARGET = 0.1

@@ -2,9 +2,9 @@
 
 from bench.commands import data_of, finish, takes
 from bench.memory.measure import measure_memory, memory_sheet
+from bench.memory.settings import MemorySettings
 from bench.progress import shown_progress
 from bench.result import new_result
-from bench.settings import MemorySettings
 
 
 @takes(MemorySettings)

@@ -14,8 +14,9 @@ import numpy as np
 import lsm
 from bench.child import environment
 from bench.data import Data, cut
+from bench.memory.settings import MemorySettings
 from bench.progress import Bar
-from bench.settings import MIB, MemorySettings
+from bench.settings import MIB
 from bench.sheet import Sheet
 
 OPEN_SECONDS_TARGET = 2.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from bench.data import Pairs
-from bench.settings import StoreSettings
+from bench.peers.settings import StoreSettings
 
 Pair = tuple[bytes, bytes]
 

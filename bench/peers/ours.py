@@ -8,8 +8,8 @@ from pathlib import Path
 import lsm
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
+from bench.peers.settings import StoreSettings
 from bench.peers.work import TreeWork
-from bench.settings import StoreSettings
 
 NAME = "lsm"
 

@@ -9,7 +9,8 @@ import lmdb
 
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
-from bench.settings import MIB, StoreSettings
+from bench.peers.settings import StoreSettings
+from bench.settings import MIB
 
 
 class LmdbStore:

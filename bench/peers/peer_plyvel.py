@@ -12,8 +12,8 @@ import plyvel
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
 from bench.peers.leveldb_stats import leveldb_work
+from bench.peers.settings import StoreSettings
 from bench.peers.work import TreeWork
-from bench.settings import StoreSettings
 from bench.settle import SETTLE_SECONDS_MAX
 
 _KEY_BYTES_MAX = 1024

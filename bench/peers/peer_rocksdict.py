@@ -12,8 +12,8 @@ import rocksdict
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
 from bench.peers.rocksdb_stats import rocksdb_work
+from bench.peers.settings import StoreSettings
 from bench.peers.work import TreeWork
-from bench.settings import StoreSettings
 from bench.settle import SETTLE_SECONDS_MAX
 
 _DUE = (

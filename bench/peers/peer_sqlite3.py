@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.data import Pairs
 from bench.peers.engines import Engine, Pair
-from bench.settings import StoreSettings
+from bench.peers.settings import StoreSettings
 
 _PUT = "INSERT OR REPLACE INTO entries VALUES (?, ?)"
 _WAIT_SECONDS = 120  # eight threads that take turns at the disk

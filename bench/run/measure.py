@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lsm
+from bench.counting.timeline import temporary_bytes
 from bench.data import cut
 from bench.progress import Bar
 from bench.run.calls import target_of
@@ -15,7 +16,6 @@ from bench.run.empty import loop_cost_ns
 from bench.run.settings import RunSettings
 from bench.run.watch import Watch
 from bench.run.worker import Worker
-from bench.timeline import temporary_bytes
 from bench.workload import find_workload, load, operations
 
 _BATCH = 1000

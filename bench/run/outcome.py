@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
-from bench.levels import level_rows
+from bench.counting.levels import level_rows
+from bench.counting.timeline import job_rows, worst_second
+from bench.counting.written import Written
 from bench.run.latency import Latencies
 from bench.run.measure import Measurement
 from bench.run.watch import Watch
 from bench.run.worker import Worker
-from bench.timeline import job_rows, worst_second
-from bench.written import Written
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bench.workload import (
     find_workload,
     parse_distribution,
 )
-from bench.workload.options import OptionTexts, OptionValue, parse_options
+from bench.workload.options import DistributionText, OptionTexts, OptionValue, parse_options
 
 _SYNC = "sync"
 _BY_WORKLOAD = ""
@@ -41,14 +41,7 @@ class RunSettings(Shape):
     operations: Annotated[
         int, typer.Option(min=0, help="How many, of all threads; 0 takes as many as suit the workload.")
     ] = 0
-    dist: Annotated[
-        str,
-        typer.Option(
-            help="Which keys are taken: uniform, zipf:0.99, latest, hot:0.01 or sequential; "
-            "without, what suits the workload.",
-            show_default=False,
-        ),
-    ] = _BY_WORKLOAD
+    dist: DistributionText = _BY_WORKLOAD
     threads: Annotated[int, typer.Option(min=1, max=256, help="Threads that share the operations.")] = 1
     sync: Annotated[
         str,

@@ -1,6 +1,6 @@
 """A run as sheets for people."""
 
-from bench.engine_line import engine_line
+from bench.counting.engine_line import engine_line
 from bench.run.latency import Latencies
 from bench.run.outcome import Outcome, title
 from bench.settings import MIB

@@ -5,11 +5,11 @@ import time
 import numpy as np
 
 import lsm
-from bench.os_counters import OsCounters, read_os_counters
-from bench.processes import children_cpu_seconds, own_cpu_seconds, resident_bytes
+from bench.counting.os_counters import OsCounters, read_os_counters
+from bench.counting.processes import children_cpu_seconds, own_cpu_seconds, resident_bytes
+from bench.counting.table_peak import TablePeak
+from bench.counting.timeline import Sample, Timeline
 from bench.run.crew import Crew
-from bench.table_peak import TablePeak
-from bench.timeline import Sample, Timeline
 
 
 class Watch:

@@ -12,7 +12,7 @@ from bench.ranges import parse_counts, parse_decimals, parse_names, parse_sizes
 from bench.settings import Shape
 from bench.simulate.variants import Value
 from bench.workload import Size, Workload, capacity, find_workload, parse_distribution
-from bench.workload.options import OptionTexts, OptionValue, parse_options
+from bench.workload.options import DistributionText, OptionTexts, OptionValue, parse_options
 from compaction.simulate import BloomSharing, PolicyName
 
 _ROUNDS = 3
@@ -38,14 +38,7 @@ class SimulateSettings(Shape):
     operations: Annotated[
         int, typer.Option(min=0, help="How many; 0 takes three times what suits the workload.")
     ] = 0
-    dist: Annotated[
-        str,
-        typer.Option(
-            help="Which keys are taken: uniform, zipf:0.99, latest, hot:0.01 or sequential; "
-            "without, what suits the workload.",
-            show_default=False,
-        ),
-    ] = ""
+    dist: DistributionText = ""
     batch: Annotated[int, typer.Option(min=1, max=100_000, help="Writes committed together.")] = 1
     policy: Policies = ""
     level_ratio: Ratios = ""

@@ -3,7 +3,7 @@
 from bench.commands import data_of, finish, refuse, takes
 from bench.progress import shown_progress
 from bench.result import new_result
-from bench.settings import SparkSettings
+from bench.spark.settings import SparkSettings
 
 
 @takes(SparkSettings)

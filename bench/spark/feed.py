@@ -9,7 +9,8 @@ import numpy as np
 import lsm
 from bench.data import Data
 from bench.measure import Spread
-from bench.settings import MIB, SparkSettings
+from bench.settings import MIB
+from bench.spark.settings import SparkSettings
 
 TARGET = 2_000_000
 """Changes a second that are wanted."""

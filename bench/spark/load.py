@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import lsm.spark
 from bench.measure import Spread
-from bench.settings import SparkSettings
+from bench.spark.settings import SparkSettings
 
 TARGET = 0.7
 """Rate that is wanted, as a share of Parquet's."""

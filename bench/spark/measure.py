@@ -17,9 +17,10 @@ import lsm.spark
 from bench.data import Data, cut
 from bench.measure import Spread
 from bench.progress import Bar
-from bench.settings import MIB, SparkSettings
+from bench.settings import MIB
 from bench.spark.feed import measure_feed
 from bench.spark.load import LoadRates, measure_load
+from bench.spark.settings import SparkSettings
 from lsm.spark.measure import touched
 
 PARQUET = "parquet, both columns"

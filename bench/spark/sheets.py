@@ -1,10 +1,11 @@
 """The figures of `spark` as sheets."""
 
-from bench.settings import MIB, SparkSettings
+from bench.settings import MIB
 from bench.sheet import Sheet
 from bench.spark.feed import TARGET as FEED_TARGET
 from bench.spark.load import TARGET as LOAD_TARGET
 from bench.spark.measure import COMPACTED, PARQUET, ROCKS, ROCKS_TARGET, TARGETS, TOUCHED_TARGET, SparkResult
+from bench.spark.settings import SparkSettings
 
 
 def spark_sheets(result: SparkResult, settings: SparkSettings) -> list[Sheet]:

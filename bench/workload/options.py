@@ -1,4 +1,4 @@
-"""Options of the store as text on the command line: name=value."""
+"""What commands take alike on the command line: options of the store as name=value, a distribution."""
 
 import types
 from collections.abc import Sequence
@@ -18,6 +18,16 @@ OptionTexts = Annotated[
     ),
 ]
 """The type of a field of settings that holds them."""
+
+DistributionText = Annotated[
+    str,
+    typer.Option(
+        help="Which keys are taken: uniform, zipf:0.99, latest, hot:0.01 or sequential; "
+        "without, what suits the workload.",
+        show_default=False,
+    ),
+]
+"""The type of a field that names a distribution, empty for the workload's own."""
 
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _NONE = "none"

@@ -11,7 +11,6 @@ from compaction.monkey import false_positive_rate
 from compaction.shape import Shape
 from lsm.explain.census import Census, Counts, take_census, total
 from lsm.explain.files import DiskUse, disk_use
-from lsm.policies import shape_of
 
 if TYPE_CHECKING:
     from lsm.caches import TableHandle, Tree
@@ -135,7 +134,7 @@ def collect_facts(state: State) -> StoreFacts:
     with state.lock:
         views = [(space.name, space.view) for space in state.spaces.values()]
         version = state.version
-    shape = shape_of(state.options)
+    shape = state.options.shape()
     trees = [_tree_facts(name, view.tree, shape) for name, view in views if any(view.tree.handles())]
     return StoreFacts(
         path=state.fs.name,

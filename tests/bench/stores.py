@@ -1,10 +1,10 @@
 """What the tests of the bench share: tiny settings, and every engine that is installed."""
 
 from bench.compare.comparison import Comparison
+from bench.compare.settings import CompareSettings
 from bench.compare.workloads import WORKLOADS
 from bench.data import Data
 from bench.peers.engines import PEERS, Engine, find_peers, ours
-from bench.settings import CompareSettings
 
 # SQLite is always there; the others are measured where they are installed.
 INSTALLED: list[Engine] = [ours(), *find_peers(PEERS)[0]]

@@ -7,7 +7,7 @@ import pytest
 from bench.amplify.moment import LevelBytes, Moment
 from bench.amplify.prediction import Cost
 from bench.amplify.write_rows import WriteCosts, checks
-from bench.os_counters import OsCounters
+from bench.counting.os_counters import OsCounters
 
 BEFORE = Moment(
     operations=10,

@@ -6,7 +6,7 @@ import lsm
 from bench.amplify.course import Course
 from bench.amplify.disk import disk_use
 from bench.amplify.space import Space, delete_everything, measure_space
-from bench.table_peak import TablePeak
+from bench.counting.table_peak import TablePeak
 from tests.bench.stores import tiny_data
 
 

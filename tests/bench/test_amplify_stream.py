@@ -11,7 +11,7 @@ from bench.amplify.moment import Moment
 from bench.amplify.prediction import Prediction
 from bench.amplify.settings import AmplifySettings
 from bench.amplify.stream import Keys, all_writes, is_uniform, load_chunks, overwrite_chunks
-from bench.os_counters import OsCounters
+from bench.counting.os_counters import OsCounters
 
 SETTINGS = AmplifySettings(keys=1000, key_bytes=16, value_bytes=100, warm_up=0.5, overwrites=2.0, seed=3)
 

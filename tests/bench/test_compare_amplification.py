@@ -17,10 +17,10 @@ from bench.compare.amplification_child import amplify, failure
 from bench.compare.amplification_run import AmplifyRun
 from bench.compare.amplification_sheet import amplify_sheet
 from bench.compare.figures import compare_figures
+from bench.compare.settings import CompareSettings
 from bench.peers.disk_full import disk_full_alike, is_disk_full
 from bench.peers.engines import UnknownName, find_engine, find_peers, ours
 from bench.peers.work import TreeWork
-from bench.settings import CompareSettings
 from bench.sheet import plain
 from tests.bench.stores import INSTALLED
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench.compare.loops import put_by_threads, put_each
+from bench.compare.settings import CompareSettings
 from bench.data import cut
 from bench.peers.engines import PEERS, UnknownName, find_peers, split_names
-from bench.settings import CompareSettings
 from tests.bench.stores import INSTALLED, tiny_data
 
 engines = pytest.mark.parametrize("engine", INSTALLED, ids=lambda engine: engine.name)

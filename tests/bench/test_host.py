@@ -2,9 +2,9 @@ import json
 import platform
 from pathlib import Path
 
+from bench.compare.settings import CompareSettings
 from bench.host import host_facts, versions
 from bench.result import new_result, write_result
-from bench.settings import CompareSettings
 
 
 def test_facts_are_there_and_say_nothing_of_whose_machine_it_is(tmp_path):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bench.os_counters import OsCounters, read_os_counters
+from bench.counting.os_counters import OsCounters, read_os_counters
 
 IO = "rchar: 1\nwchar: {}\nsyscr: 1\nsyscw: 1\nread_bytes: 0\nwrite_bytes: {}\ncancelled_write_bytes: 0\n"
 

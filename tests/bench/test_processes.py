@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from bench.processes import child_ids, children_cpu_seconds, own_cpu_seconds, resident_bytes
+from bench.counting.processes import child_ids, children_cpu_seconds, own_cpu_seconds, resident_bytes
 
 BUSY = "import sys; sum(range(3_000_000)); print('ready', flush=True); sys.stdin.read()"
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 import lsm
-from bench.levels import level_rows
-from bench.timeline import Sample, Timeline, job_rows, worst_second
+from bench.counting.levels import level_rows
+from bench.counting.timeline import Sample, Timeline, job_rows, worst_second
 
 
 def sample(seconds, operations):

@@ -112,7 +112,7 @@ def test_a_table_that_is_full_before_the_level_below_has_a_border_ends_anyway():
 
 
 def test_tables_that_end_at_borders_cost_less_to_merge(monkeypatch):
-    """The figure of compaction/DESIGN.md: without the rule the simulator's tree writes a fifth more."""
+    """The figure of compaction/DESIGN.md: without the rule the simulated tree writes at least 15 % more."""
     shape = Shape(memtable_bytes=256 * 1024, table_bytes_max=1024 * 1024)
     stream = Synthetic(keys=200_000, count=800_000, seed=1)
     settings = Settings(shape=shape, costs=Costs(sample=4))

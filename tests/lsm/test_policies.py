@@ -15,7 +15,6 @@ from compaction.shape import LEVELS_MAX
 from lsm.filenames import table_name
 from lsm.fs_types import Cause
 from lsm.options import Options, OptionValue
-from lsm.policies import policy_of
 from sstable import Table
 from tests.lsm.machine import StoreMachine
 from tests.lsm.stores import TINY, open_memory
@@ -164,12 +163,12 @@ def _bits_per_key(db: lsm.DB, run: tuple) -> float:
 
 
 def test_options_make_the_policy():
-    assert isinstance(policy_of(Options()), LeveledPolicy)
-    assert type(policy_of(Options(policy="tiered"))) is TieredPolicy
-    lazy = policy_of(Options(policy="lazy", level_ratio=4, levels_max=6, l0_tables_max=3))
+    assert isinstance(Options().shape().make_policy(), LeveledPolicy)
+    assert type(Options(policy="tiered").shape().make_policy()) is TieredPolicy
+    lazy = Options(policy="lazy", level_ratio=4, levels_max=6, l0_tables_max=3).shape().make_policy()
     assert isinstance(lazy, LazyPolicy)
     assert (lazy.level_ratio, lazy.levels_max, lazy.l0_tables_max) == (4, 24, 3)
-    assert policy_of(Options(policy="tiered", level_ratio=100)).levels_max == LEVELS_MAX
+    assert Options(policy="tiered", level_ratio=100).shape().make_policy().levels_max == LEVELS_MAX
 
 
 @pytest.mark.parametrize(("name", "value"), [("policy", "eager"), ("policy", None), ("bloom_sharing", "x")])

@@ -17,6 +17,7 @@ from tests.support.mutants import syncs_at
 
 BEFORE = {b"a": b"1", b"b": b"2", b"e": b"5"}
 MEMORY = {b"c": b"3"}
+ROWS = {b"%03d" % number: b"v" * 20 for number in range(30)}
 LOADED = [[(b"b", b"loaded"), (b"c", b"loaded")], [(b"d", b"loaded"), (b"e", None)]]
 JOB = ("job", 1)
 
@@ -98,6 +99,31 @@ def test_no_sync_of_an_adoption_can_be_left_out():
     for skip in (*map(syncs_at, sites), names):
         with pytest.raises((AssertionError, lsm.CorruptionError)):
             explored(*told(replaces=True, skip=skip), replaces=True, since=2)
+
+
+def bulk_loaded(skip=None):
+    """Return the disk of a store that was handed rows to load at once."""
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES, skip_syncs=skip)
+    with held(open_tiny(fs, clock=StepClock())) as db:
+        db.bulk_load(ROWS)
+        fs.log.ack(1)
+    return fs
+
+
+def check_bulk_load(fs):
+    for state in crash_states(fs.log):
+        if state.acked:
+            with held(open_tiny(MemFS.from_image(state.image, reserve_bytes_max=RESERVE_BYTES))) as db:
+                assert dict(db) == ROWS
+
+
+def test_rows_that_were_loaded_at_once_survive_and_need_the_sync_of_their_tables():
+    fs = bulk_loaded()
+    check_bulk_load(fs)
+    (site,) = [site for site in fs.log.sites() if site.function.startswith("lsm.adoption")]
+
+    with pytest.raises((AssertionError, lsm.CorruptionError)):
+        check_bulk_load(bulk_loaded(syncs_at(site)))
 
 
 def check(state, stagings, names, after, *, replaces):

@@ -8,7 +8,9 @@ import random
 
 import pytest
 
+import lsm
 from lsm.adoption.job import DONE, JOB, Job, Outcome, leave, parse_taken, read_note
+from lsm.adoption.submit import _take_back
 from lsm.filenames import parse
 from lsm.verify import verify_on
 from tests.lsm.test_inbox import stage
@@ -16,6 +18,7 @@ from tests.reliability.scoreboard import announce
 from tests.reliability.tiny import RESERVE_BYTES, StepClock, held, open_tiny
 from tests.support.crash import CrashStates, _digest
 from tests.support.memfs import MemFS
+from tests.support.mutants import syncs_at
 from tests.support.oplog import Mark
 
 BEFORE = {b"a": b"1", b"b": b"2", b"e": b"5"}
@@ -66,9 +69,9 @@ def leave_job(fs, store_id, transaction):
     leave(place, job)
 
 
-@pytest.mark.parametrize("transaction", [None, ("job", 7)])
-def test_a_job_is_done_once_whenever_the_writer_dies(transaction, capsys):
-    fs = MemFS(reserve_bytes_max=RESERVE_BYTES)
+def taken_over(transaction, skip=None):
+    """Return the disk of a store that takes a job out of its inbox."""
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES, skip_syncs=skip)
     fs.sibling("mem/inbox")
     with held(open_tiny(fs, clock=StepClock(), log_retention="all")) as db:
         db.update(BEFORE)
@@ -82,13 +85,20 @@ def test_a_job_is_done_once_whenever_the_writer_dies(transaction, capsys):
         fs.log.ack(TAKEN_OVER)
         db[b"z"] = b"after"
         fs.log.ack(LATE)
-    checked = 0
-    found_on_disk = set()
-    for acked, (store, place) in moments(fs.log, ["mem", PLACE]):
-        found_on_disk.add(check(acked, store, place))
-        checked += 1
-    announce(capsys, f"inbox crash: images={checked} found={sorted(found_on_disk)}")
-    assert {"waiting", "taken", "answered"} <= found_on_disk
+    return fs
+
+
+def explored(fs):
+    """Return where a job may stand on disk after a crash, one item an image; each of them must be right."""
+    return [check(acked, store, place) for acked, (store, place) in moments(fs.log, ["mem", PLACE])]
+
+
+@pytest.mark.parametrize("transaction", [None, ("job", 7)])
+def test_a_job_is_done_once_whenever_the_writer_dies(transaction, capsys):
+    stood_at = explored(taken_over(transaction))
+
+    announce(capsys, f"inbox crash: images={len(stood_at)} found={sorted(set(stood_at))}")
+    assert {"waiting", "taken", "answered"} <= set(stood_at)
 
 
 def check(acked, store, place):
@@ -117,8 +127,9 @@ def check(acked, store, place):
     return stood_at
 
 
-def test_a_job_that_was_not_left_durably_is_whole_or_not_there(capsys):
-    fs = MemFS(reserve_bytes_max=RESERVE_BYTES)
+def explored_while_left(skip=None):
+    """Return how many rows a store may find of a job that a crash interrupted while it was being left."""
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES, skip_syncs=skip)
     fs.sibling("mem/inbox")
     with held(open_tiny(fs, clock=StepClock())) as db:
         fs.log.ack(LEFT)
@@ -135,4 +146,41 @@ def test_a_job_that_was_not_left_durably_is_whole_or_not_there(capsys):
             assert dict(db) in ({}, {key: value for rows in PARTS for key, value in rows if value})
             outcomes.add(len(db))
             assert not box.exists(DONE) or Outcome.decode(read_note(box, DONE)).error == ""
-    assert outcomes == {0, 3}
+    return outcomes
+
+
+def test_a_job_that_was_not_left_durably_is_whole_or_not_there():
+    assert explored_while_left() == {0, 3}
+
+
+def test_no_sync_of_a_job_can_be_left_out(capsys):
+    sites = [site for site in taken_over(None).log.sites() if site.function.startswith("lsm.adoption")]
+    survivors = [site for site in sites if not is_killed(syncs_at(site))]
+    announce(capsys, f"inbox syncs: killed={len(sites) - len(survivors)} of {len(sites)}")
+    assert survivors == []
+
+
+def is_killed(skip):
+    for explore in (lambda: explored(taken_over(None, skip)), lambda: explored_while_left(skip)):
+        try:
+            explore()
+        except (AssertionError, lsm.Error, OSError):
+            return True
+    return False
+
+
+def images_after_taking_back(skip=None):
+    """Return what a crash may leave of a job's directory after its owner was told that nobody took it."""
+    fs = MemFS(reserve_bytes_max=RESERVE_BYTES, skip_syncs=skip)
+    leave_job(fs, bytes(16), None)
+    assert _take_back(fs.sibling(PLACE))
+    fs.log.ack(LEFT)
+    return [place for _, (place,) in moments(fs.log, [PLACE])], fs.log.sites()
+
+
+def test_a_job_that_was_taken_back_does_not_come_back_after_a_crash():
+    images, sites = images_after_taking_back()
+    assert images and not any(JOB in place for place in images)
+    (site,) = [site for site in sites if site.function == "lsm.adoption.submit._take_back"]
+
+    assert any(JOB in place for place in images_after_taking_back(syncs_at(site))[0])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.processes import PROC, child_ids
+from bench.counting.processes import PROC, child_ids
 
 
 @dataclass(frozen=True, slots=True)

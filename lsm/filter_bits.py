@@ -1,31 +1,12 @@
-"""What the options say about compaction: which policy, with which settings, and the bits of new filters."""
+"""How new tables are written: the bits of their filters follow from the options and the tree."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from compaction import CompactionPlan, Levels, Policy
+from compaction import CompactionPlan, Levels
 from compaction.monkey import bits_for_run
-from compaction.shape import Shape
 from lsm.options import Options
 from sstable import TableOptions
-
-
-def policy_of(options: Options) -> Policy:
-    """Return the policy that the options ask for."""
-    return shape_of(options).make_policy()
-
-
-def shape_of(options: Options) -> Shape:
-    """Return the settings that decide over the tree."""
-    return Shape(
-        policy=options.policy,
-        level_ratio=options.level_ratio,
-        levels_max=options.levels_max,
-        l0_tables_max=options.l0_tables_max,
-        memtable_bytes=options.seal_bytes,
-        table_bytes_max=options.table_bytes,
-        tombstone_age_seconds=options.tombstone_age_seconds,
-    )
 
 
 def flush_options(options: Options, trees: Iterable[Levels], log_bytes: int) -> TableOptions:
